@@ -1,0 +1,1 @@
+"""Themis: finish-time fair GPU-cluster scheduling (Mahajan et al., NSDI 2020)."""
