@@ -1,0 +1,103 @@
+"""How long apps and jobs took, how long they waited, and how they ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import polars as pl
+
+from themis.metrics.statistics import Floats, exact_sum, mean, present, quantile, share
+
+__all__ = ["APP_STATES", "JOB_STATES", "completion_metrics", "run_span", "state_counts"]
+
+APP_STATES = ("done", "infeasible", "unfinished")
+"""Final states of an app."""
+
+JOB_STATES = ("done", "killed", "failed", "infeasible", "rejected", "unfinished")
+"""Final states of a job."""
+
+
+def state_counts(apps: pl.DataFrame, jobs: pl.DataFrame) -> dict[str, int]:
+    """Apps and jobs, in all and by final state; the states add up to all."""
+    return {
+        "apps": apps.height,
+        **_counts("apps", apps.get_column("state"), APP_STATES),
+        "jobs": jobs.height,
+        **_counts("jobs", jobs.get_column("state"), JOB_STATES),
+    }
+
+
+def completion_metrics(
+    apps: pl.DataFrame, jobs: pl.DataFrame
+) -> dict[str, float | int | bool | None]:
+    """Makespan, completion times, queueing, preemptions and migrations.
+
+    Completion times are of apps and jobs in state done, in seconds from arrival (app) or
+    submission (job) to the end. Queueing and interruptions are of apps that took a GPU or wanted
+    one: those with GPU time, or unfinished, but not infeasible ones.
+    """
+    start_s, _ = run_span(apps)
+    done = apps.filter(pl.col("state") == "done")
+    last_s = done.get_column("end_s").max()
+    makespan = None if start_s is None or last_s is None else _number(last_s) - start_s
+    app_s = present(done.select(pl.col("end_s") - pl.col("arrival_s")).to_series())
+    done_jobs = jobs.filter(pl.col("state") == "done")
+    job_s = present(done_jobs.select(pl.col("end_s") - pl.col("submit_s")).to_series())
+    wanted = apps.filter(
+        (pl.col("state") != "infeasible")
+        & (pl.col("first_gpu_s").is_not_null() | (pl.col("state") == "unfinished"))
+    )
+    wait_s = present(wanted.select(pl.col("first_gpu_s") - pl.col("arrival_s")).to_series())
+    preemptions = present(wanted.get_column("preemptions"))
+    migrations = present(wanted.get_column("migrations"))
+    return {
+        "makespan_s": makespan,
+        "makespan_is_bound": bool((apps.get_column("state") == "unfinished").any()),
+        **_times("app_completion", app_s),
+        **_times("job_completion", job_s),
+        **_times("first_gpu_wait", wait_s),
+        "first_gpu_wait_max_s": quantile(wait_s, 1.0),
+        "never_started_apps": int(wanted.get_column("first_gpu_s").null_count()),
+        **_times("queue", present(wanted.get_column("queue_s"))),
+        "preemptions": int(exact_sum(preemptions)),
+        "preemptions_per_app": mean(preemptions),
+        "migrations": int(exact_sum(migrations)),
+        "migrations_per_app": mean(migrations),
+        "preempted_apps_share": share(int((preemptions > 0).sum()), preemptions.size),
+    }
+
+
+def run_span(
+    apps: pl.DataFrame, usage: pl.DataFrame | None = None
+) -> tuple[float | None, float | None]:
+    """First arrival and end of the run in seconds.
+
+    The run ends with the last end of an app; where apps are unfinished, not before the last row
+    of `usage`. Either is None where nothing tells it.
+    """
+    first = apps.get_column("arrival_s").min()
+    ends = [apps.get_column("end_s").max()]
+    unfinished = (apps.get_column("state") == "unfinished").any()
+    if usage is not None and (unfinished or ends[0] is None):
+        ends.append(usage.get_column("at_s").max())
+    known = [_number(end) for end in ends if end is not None]
+    return (None if first is None else _number(first)), (max(known) if known else None)
+
+
+def _times(name: str, seconds: Floats) -> dict[str, float | None]:
+    return {
+        f"{name}_mean_s": mean(seconds),
+        f"{name}_p50_s": quantile(seconds, 0.50),
+        f"{name}_p95_s": quantile(seconds, 0.95),
+        f"{name}_p99_s": quantile(seconds, 0.99),
+    }
+
+
+def _counts(prefix: str, column: pl.Series, states: Iterable[str]) -> dict[str, int]:
+    return {f"{prefix}_{state}": int((column == state).sum()) for state in states}
+
+
+def _number(value: object) -> float:
+    if not isinstance(value, (int, float)):
+        raise TypeError(f"expected a number, found {value!r}")
+    return float(value)

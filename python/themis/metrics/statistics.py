@@ -1,0 +1,78 @@
+"""Sums, means and quantiles that do not depend on row order, threads or platform.
+
+Sums are correctly rounded (`math.fsum`), so any order of the same values gives the same float.
+Nothing here returns NaN: a statistic of no values is None.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+__all__ = [
+    "Floats",
+    "exact_sum",
+    "jain_index",
+    "mean",
+    "present",
+    "quantile",
+    "share",
+    "weighted_mean",
+]
+
+Floats = npt.NDArray[np.float64]
+
+_CHUNK = 65_536
+
+
+def present(column: pl.Series) -> Floats:
+    """Return the values of `column` that are not null, as float64."""
+    return column.drop_nulls().cast(pl.Float64).to_numpy()
+
+
+def exact_sum(values: Floats) -> float:
+    """Sum of `values`, correctly rounded; 0.0 for none."""
+    return math.fsum(_scalars(values))
+
+
+def mean(values: Floats) -> float | None:
+    """Arithmetic mean, or None for no values."""
+    return exact_sum(values) / values.size if values.size else None
+
+
+def weighted_mean(values: Floats, weights: Floats) -> float | None:
+    """Sum of values x weights over the sum of weights, or None where the weights sum to 0."""
+    total = exact_sum(weights)
+    return exact_sum(values * weights) / total if total > 0 else None
+
+
+def quantile(values: Floats, q: float) -> float | None:
+    """Quantile `q` in [0, 1] by linear interpolation between order statistics.
+
+    With n values sorted as x_0 .. x_(n-1), position (n - 1) q falls between two of them and the
+    result lies on the line between the two (numpy's default). None for no values.
+    """
+    return float(np.quantile(values, q)) if values.size else None
+
+
+def share(selected: int, total: int) -> float | None:
+    """Return `selected` / `total`, or None where the total is 0."""
+    return selected / total if total else None
+
+
+def jain_index(values: Floats) -> float | None:
+    """Jain's index (sum x)^2 / (n sum x^2): 1 when all are equal, 1/n when one has everything.
+
+    Source: Jain, Chiu, Hawe, DEC-TR-301, 1984. None for no values or only zeros.
+    """
+    squares = exact_sum(values * values)
+    return exact_sum(values) ** 2 / (values.size * squares) if squares > 0 else None
+
+
+def _scalars(values: Floats) -> Iterator[float]:
+    for start in range(0, values.size, _CHUNK):
+        yield from values[start : start + _CHUNK].tolist()

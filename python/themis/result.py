@@ -1,0 +1,233 @@
+"""The outcome of one simulation: five tables, a manifest, and a summary of metrics."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+
+import polars as pl
+from polars.exceptions import PolarsError
+
+from themis.atomic_directory import json_text, new_directory, read_json
+from themis.errors import ThemisError
+from themis.metrics import Number, summarise
+from themis.result_schema import RESULT_SCHEMA_VERSION, TABLES, checked_frames, conform
+
+__all__ = ["Result", "load_result"]
+
+_VERSION_KEY = "themis.schema_version"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Result:
+    """What one policy did with one workload on one cluster.
+
+    Parameters
+    ----------
+    frames
+        The tables apps, jobs, leases, auctions and usage with the columns of
+        :data:`themis.result_schema.TABLES`. Times are seconds on the workload's clock.
+    manifest
+        Where the result came from: policy, seed, settings, cluster, workload, versions, notes.
+        `policy` (a string) and `seed` (an integer) are required.
+
+    Raises
+    ------
+    ThemisError
+        A table or column is missing, unknown or of another type, or the manifest is incomplete
+        or of another schema version.
+    """
+
+    frames: Mapping[str, pl.DataFrame]
+    manifest: Mapping[str, object]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "frames", checked_frames(self.frames))
+        object.__setattr__(self, "manifest", _checked_manifest(self.manifest))
+
+    @property
+    def apps(self) -> pl.DataFrame:
+        """One row an app: times, rho, GPU time, interruptions."""
+        return self.frames["apps"]
+
+    @property
+    def jobs(self) -> pl.DataFrame:
+        """One row a job: times, final state, GPU time."""
+        return self.frames["jobs"]
+
+    @property
+    def leases(self) -> pl.DataFrame:
+        """One row a contiguous run of GPUs of a machine leased to an app."""
+        return self.frames["leases"]
+
+    @property
+    def auctions(self) -> pl.DataFrame:
+        """One row an auction; empty for policies that hold none."""
+        return self.frames["auctions"]
+
+    @property
+    def usage(self) -> pl.DataFrame:
+        """GPUs and apps in use: one row a change, valid until the next row."""
+        return self.frames["usage"]
+
+    @property
+    def policy(self) -> str:
+        """Name of the policy."""
+        return str(self.manifest["policy"])
+
+    @property
+    def seed(self) -> int:
+        """Seed of the run."""
+        seed = self.manifest["seed"]
+        return seed if isinstance(seed, int) else 0
+
+    def summary(self) -> dict[str, Number]:
+        """Metrics by name (docs/metrics.md); JSON-able, None where undefined, never NaN."""
+        return dict(self._summary)
+
+    def write(
+        self, directory: str | PathLike[str], *, report: bool = False, force: bool = False
+    ) -> Path:
+        """Write the result to `directory`, whole or not at all; the same bytes every time.
+
+        The files are manifest.json, summary.json and one Parquet file (zstd) a table.
+
+        Parameters
+        ----------
+        directory
+            Created with its parents. An earlier result there is replaced.
+        report
+            Write report.html too.
+        force
+            Replace a directory that holds other files as well. They are lost.
+
+        Returns
+        -------
+        pathlib.Path
+            The directory.
+
+        Raises
+        ------
+        ThemisError
+            The directory holds files that Themis did not write, or cannot be written.
+        """
+        target = Path(directory)
+        with new_directory(target, force=force) as partial:
+            self._fill(partial)
+            if report:
+                from themis.report import write_report  # noqa: PLC0415 - charts load slowly
+
+                write_report(self, partial / "report.html")
+        return target
+
+    def __repr__(self) -> str:
+        horizon = self.summary()["apps_unfinished"]
+        unfinished = f", {horizon} unfinished" if horizon else ""
+        return (
+            f"Result(policy={self.policy!r}, seed={self.seed}, apps={self.apps.height}{unfinished},"
+            f" jobs={self.jobs.height}, rho_max={_short(self.summary()['rho_max'])},"
+            f" makespan_s={_short(self.summary()['makespan_s'])})"
+        )
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f'<tr><th scope="row" style="text-align:left">{html.escape(name)}</th>'
+            f"<td>{html.escape(_short(value))}</td></tr>"
+            for name, value in self.summary().items()
+            if value is not None
+        )
+        title = html.escape(f"Themis result: {self.policy}, seed {self.seed}")
+        return f"<table><caption>{title}</caption><tbody>{rows}</tbody></table>"
+
+    @cached_property
+    def _summary(self) -> dict[str, Number]:
+        return summarise(self.frames)
+
+    def _fill(self, directory: Path) -> None:
+        for name, frame in self.frames.items():
+            frame.write_parquet(
+                directory / f"{name}.parquet",
+                compression="zstd",
+                metadata={_VERSION_KEY: str(RESULT_SCHEMA_VERSION)},
+            )
+        summary = {"schema_version": RESULT_SCHEMA_VERSION, **self.summary()}
+        (directory / "summary.json").write_text(json_text(summary), encoding="utf-8")
+        manifest = {
+            **self.manifest,
+            "kind": "result",
+            "rows": {name: frame.height for name, frame in self.frames.items()},
+            "files": [
+                "manifest.json",
+                "summary.json",
+                *(f"{name}.parquet" for name in self.frames),
+            ],
+        }
+        (directory / "manifest.json").write_text(json_text(manifest), encoding="utf-8")
+
+
+def load_result(directory: str | PathLike[str]) -> Result:
+    """Return the result that :meth:`Result.write` left in `directory`.
+
+    Raises
+    ------
+    ThemisError
+        A file is missing or damaged, has another schema version or other columns, or a table
+        has another number of rows than the manifest says; the message names the file.
+    """
+    root = Path(directory)
+    if not root.is_dir():
+        raise ThemisError(f"{root}: no such directory")
+    path = root / "manifest.json"
+    manifest = read_json(path)
+    if manifest.get("kind") != "result":
+        raise ThemisError(f"{path}: kind is {manifest.get('kind')!r}: expected 'result'")
+    _check_version(manifest.get("schema_version"), path)
+    rows = manifest.pop("rows", None)
+    if not isinstance(rows, dict):
+        raise ThemisError(f"{path}: field 'rows' is {rows!r}: expected the rows of each table")
+    frames = {name: _read_table(root / f"{name}.parquet", name, rows.get(name)) for name in TABLES}
+    for added in ("files", "kind"):
+        manifest.pop(added, None)
+    return Result(frames=frames, manifest=manifest)
+
+
+def _read_table(path: Path, name: str, rows: object) -> pl.DataFrame:
+    if not path.is_file():
+        raise ThemisError(f"{path}: file is missing")
+    try:
+        version = pl.read_parquet_metadata(path).get(_VERSION_KEY)
+        frame = pl.read_parquet(path)
+    except (PolarsError, OSError) as error:
+        raise ThemisError(f"{path}: not a readable Parquet file: {error}") from error
+    _check_version(version, path)
+    if frame.height != rows:
+        raise ThemisError(f"{path}: {frame.height} rows: the manifest says {rows}")
+    return conform(name, frame, where=str(path))
+
+
+def _check_version(found: object, path: Path) -> None:
+    if str(found) != str(RESULT_SCHEMA_VERSION):
+        raise ThemisError(f"{path}: schema version {found!r}: expected {RESULT_SCHEMA_VERSION}")
+
+
+def _checked_manifest(manifest: Mapping[str, object]) -> dict[str, object]:
+    found = manifest.get("schema_version", RESULT_SCHEMA_VERSION)
+    if found != RESULT_SCHEMA_VERSION:
+        raise ThemisError(f"manifest: schema version {found!r}: expected {RESULT_SCHEMA_VERSION}")
+    for field, wanted in (("policy", str), ("seed", int)):
+        if not isinstance(manifest.get(field), wanted) or isinstance(manifest.get(field), bool):
+            value = manifest.get(field)
+            raise ThemisError(f"manifest: field {field!r} is {value!r}: expected {wanted.__name__}")
+    checked: dict[str, object] = json.loads(json_text(manifest))
+    return {**checked, "schema_version": RESULT_SCHEMA_VERSION}
+
+
+def _short(value: Number) -> str:
+    if value is None:
+        return "n/a"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

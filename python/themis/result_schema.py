@@ -1,0 +1,175 @@
+"""The tables of a result: names, columns, types, and the version of all of them.
+
+All times are seconds on the workload's clock, all GPU times are GPU-seconds, all identifiers are
+strings. docs/metrics.md says what each column means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import polars as pl
+
+from themis.errors import ThemisError
+
+__all__ = ["RESULT_SCHEMA_VERSION", "TABLES", "checked_frames", "conform"]
+
+RESULT_SCHEMA_VERSION = 1
+"""Version of the tables, the manifest and the summary; raised whenever one of them changes."""
+
+_S, _F, _I, _B = pl.String(), pl.Float64(), pl.Int64(), pl.Boolean()
+
+TABLES: Mapping[str, Mapping[str, pl.DataType]] = {
+    "apps": {
+        "app_id": _S,
+        "user": _S,
+        "tenant": _S,
+        "arrival_s": _F,
+        "first_gpu_s": _F,
+        "end_s": _F,
+        "state": _S,
+        "reason": _S,
+        "jobs": _I,
+        "gpu_s": _F,
+        "useful_gpu_s": _F,
+        "slowed_gpu_s": _F,
+        "switching_gpu_s": _F,
+        "idle_gpu_s": _F,
+        "n_avg": _F,
+        "t_id_s": _F,
+        "t_sh_s": _F,
+        "rho": _F,
+        "rho_is_bound": _B,
+        "rho_floor": _F,
+        "queue_s": _F,
+        "preemptions": _I,
+        "migrations": _I,
+        "placement_score": _F,
+    },
+    "jobs": {
+        "job_id": _S,
+        "app_id": _S,
+        "submit_s": _F,
+        "start_s": _F,
+        "end_s": _F,
+        "state": _S,
+        "reason": _S,
+        "gang_size": _I,
+        "gpus_max": _I,
+        "gpu_s": _F,
+        "work_gpu_s": _F,
+        "preemptions": _I,
+        "migrations": _I,
+    },
+    "leases": {
+        "lease_id": _S,
+        "app_id": _S,
+        "machine": _S,
+        "slot": _I,
+        "gpu_first": _I,
+        "gpus": _I,
+        "start_s": _F,
+        "end_s": _F,
+        "cause": _S,
+        "renewals": _I,
+        "ended_by": _S,
+    },
+    "auctions": {
+        "auction_id": _S,
+        "at_s": _F,
+        "offered_gpus": _I,
+        "active_apps": _I,
+        "bidders": _I,
+        "winners": _I,
+        "leftover_gpus": _I,
+        "min_c": _F,
+        "mean_c": _F,
+        "objective": _F,
+        "upper_bound": _F,
+        "gap": _F,
+    },
+    "usage": {
+        "at_s": _F,
+        "gpus_total": _I,
+        "gpus_used": _I,
+        "gpus_productive": _I,
+        "active_apps": _I,
+        "waiting_apps": _I,
+    },
+}
+"""Columns of each table, in their order in the files."""
+
+
+def checked_frames(frames: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    """All five tables in canonical column order and types.
+
+    Raises
+    ------
+    ThemisError
+        A table is missing or unknown, or :func:`conform` refuses one.
+    """
+    for name in frames:
+        if name not in TABLES:
+            raise ThemisError(f"result table {name!r} is unknown: expected {', '.join(TABLES)}")
+    missing = [name for name in TABLES if name not in frames]
+    if missing:
+        raise ThemisError(f"result table {missing[0]!r} is missing: expected {', '.join(TABLES)}")
+    return {name: conform(name, frames[name]) for name in TABLES}
+
+
+def conform(table: str, frame: pl.DataFrame, *, where: str = "") -> pl.DataFrame:
+    """`frame` with exactly the columns of `table`, in order.
+
+    Narrow numbers are widened, enumerations become strings and all-null columns take the expected
+    type; nothing else is converted. Floats may be null but never NaN or infinite.
+
+    Parameters
+    ----------
+    table
+        Name in :data:`TABLES`.
+    frame
+        The rows.
+    where
+        What to call the table in messages; its name when empty.
+
+    Raises
+    ------
+    ThemisError
+        A column is missing, unknown or of another type, or holds NaN or infinity.
+    """
+    schema = TABLES[table]
+    name = where or f"result table {table!r}"
+    missing = [column for column in schema if column not in frame.columns]
+    extra = [column for column in frame.columns if column not in schema]
+    if missing:
+        raise ThemisError(f"{name}: column {missing[0]!r} is missing")
+    if extra:
+        raise ThemisError(f"{name}: column {extra[0]!r} is unknown: expected {', '.join(schema)}")
+    columns = []
+    for column, wanted in schema.items():
+        series = frame.get_column(column)
+        if not _widens(series.dtype, wanted):
+            found = series.dtype
+            raise ThemisError(f"{name}: column {column!r} has type {found}: expected {wanted}")
+        columns.append(_finite(series.cast(wanted), name))
+    return pl.DataFrame(columns)
+
+
+def _widens(found: pl.DataType, wanted: pl.DataType) -> bool:
+    if found in (wanted, pl.Null):
+        return True
+    if wanted == pl.String:
+        return found in (pl.Categorical, pl.Enum)
+    if wanted == pl.Int64:
+        return found.is_integer() and found not in (pl.UInt64, pl.Int128, pl.UInt128)
+    return wanted == pl.Float64 and (found == pl.Float32 or found.is_integer())
+
+
+def _finite(series: pl.Series, name: str) -> pl.Series:
+    if series.dtype == pl.Float64 and not series.is_finite().all():
+        row = (~series.is_finite()).arg_true()[0]
+        raise ThemisError(
+            f"{name}: column {series.name!r}, row {row}: {series[row]} where a finite number "
+            "or null was expected"
+        )
+    return series
