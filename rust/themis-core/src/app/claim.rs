@@ -1,0 +1,157 @@
+//! How an app divides GPUs among its jobs: the app scheduler of the plain stopping rules.
+//!
+//! Jobs that run go first, then (`All`) the job that needs longest, or (`First`) the one that
+//! would finish soonest; ties by job order. Each takes what it can use where it runs fastest,
+//! gangs whole, before the next is served. Cost: O(jobs log jobs) an order, O(localities) a claim.
+
+use std::cmp::Ordering;
+
+use crate::app::{AppState, Job, Stopping};
+use crate::cluster::{Bundle, FreeSet, Locality, Near, fit};
+
+impl AppState {
+    /// The order in which jobs are served.
+    pub fn job_order(&self) -> Vec<usize> {
+        let ideal = |job: &Job| job.work_left_gpu_s / f64::from(job.max.max(1));
+        let mut order: Vec<usize> = (0..self.jobs.len()).collect();
+        order.sort_by(|a, b| {
+            let (a_job, b_job) = (&self.jobs[*a], &self.jobs[*b]);
+            let runs = |job: &Job| job.held.is_empty() && job.previous.is_empty();
+            let by_time = match self.stopping {
+                Stopping::All => ideal(b_job).total_cmp(&ideal(a_job)),
+                Stopping::First => ideal(a_job).total_cmp(&ideal(b_job)),
+            };
+            runs(a_job).cmp(&runs(b_job)).then(by_time).then(a.cmp(b))
+        });
+        order
+    }
+
+    /// One job-sized claim on free GPUs: the next job in order that they help, and its bundle.
+    /// `None` when no job of the app would finish sooner with any of them.
+    pub fn claim_one(&self, free: &FreeSet) -> Option<(usize, Bundle)> {
+        if free.total() == 0 {
+            return None;
+        }
+        let claim = |job: usize| best_fit(&self.jobs[job], free).map(|bundle| (job, bundle));
+        if let [_] = self.jobs.as_slice() {
+            return claim(0);
+        }
+        self.job_order().into_iter().find_map(claim)
+    }
+
+    /// Takes claims from `free` until nothing more helps; the parts, in the order of the claims.
+    pub fn claim_all(&mut self, free: &mut FreeSet) -> Vec<(usize, Bundle)> {
+        let mut parts = Vec::new();
+        while let Some((job, bundle)) = self.claim_one(free) {
+            free.take(&bundle);
+            self.hold(job, &bundle);
+            parts.push((job, bundle));
+        }
+        parts
+    }
+}
+
+/// The free GPUs that speed a job up most, together with what it holds; the previous ones when
+/// none are better. Ties: fewer GPUs, then the finer locality.
+fn best_fit(job: &Job, free: &FreeSet) -> Option<Bundle> {
+    let need = job.unmet().min(free.total());
+    let held = job.held.gpus();
+    if need == 0 || held + need < job.gang {
+        return None;
+    }
+    let topology = free.topology();
+    let now = topology.locality(&job.held);
+    let mut best = (job.rate_at(held, now), 0, Locality::Slot);
+    for level in job.profile.distinct_levels().filter(|level| *level >= now) {
+        let gpus = need.min(free_within(free, &job.held, level));
+        let rate = job.rate_at(held + gpus, level);
+        let order = rate.total_cmp(&best.0);
+        if gpus > 0 && (order == Ordering::Greater || order == Ordering::Equal && gpus < best.1) {
+            best = (rate, gpus, level);
+        }
+    }
+    let previous = &job.previous;
+    let again = held == 0 && !previous.is_empty() && previous.gpus() <= need && free.has(previous);
+    if again && job.rate_on(topology, previous) >= best.0.max(f64::MIN_POSITIVE) {
+        return Some(previous.clone());
+    }
+    let (_, gpus, level) = best;
+    if gpus == 0 { None } else { fit(free, gpus, level, Near { held: &job.held, previous }) }
+}
+
+/// Most GPUs free within one part of a locality: any part, or the one that holds `held`.
+fn free_within(free: &FreeSet, held: &Bundle, level: Locality) -> u32 {
+    let Some((slot, _)) = held.iter().next() else { return free.largest(level) };
+    let machine = free.topology().machine_of(slot);
+    match level {
+        Locality::Slot => free.slot(slot),
+        Locality::Machine => free.machine(machine),
+        Locality::Rack => free.rack(free.topology().rack_of(machine)),
+        Locality::Cluster => free.total(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::SlotId;
+    use crate::app::Profile;
+    use crate::cluster::{MachineSpec, Topology};
+
+    fn free(machines: u32, gpus: u32) -> FreeSet {
+        let spec = |m| MachineSpec { rack: m / 2, gpus, slot_gpus: gpus };
+        let specs: Vec<_> = (0..machines).map(spec).collect();
+        FreeSet::full(Arc::new(Topology::new(&specs).expect("valid")))
+    }
+
+    fn app(stopping: Stopping, jobs: Vec<Job>) -> AppState {
+        AppState::new(0.0, 1.0, stopping, jobs)
+    }
+
+    #[test]
+    fn gangs_are_whole_and_the_longest_job_goes_first() {
+        let job = |gang, work| Job::waiting(gang, gang, work, Profile::PERFECT);
+        let mut all = app(Stopping::All, vec![job(2, 10.0), job(3, 90.0), job(2, 40.0)]);
+        let mut pool = free(1, 6);
+        let parts = all.claim_all(&mut pool);
+        let got: Vec<_> = parts.iter().map(|(job, b)| (*job, b.gpus())).collect();
+        assert_eq!(got, vec![(1, 3), (2, 2)]);
+        assert_eq!(pool.total(), 1);
+    }
+
+    #[test]
+    fn the_first_to_finish_goes_first_when_the_first_ends_the_app() {
+        let job = |work| Job::waiting(1, 1, work, Profile::PERFECT);
+        let first = app(Stopping::First, vec![job(9.0), job(3.0), job(5.0)]);
+        assert_eq!(first.job_order(), vec![1, 2, 0]);
+    }
+
+    #[test]
+    fn an_elastic_job_prefers_fewer_gpus_that_run_faster() {
+        let near = Profile::new([1.0, 1.0, 3.0, 3.0]).expect("valid");
+        let solo = app(Stopping::All, vec![Job::waiting(1, 8, 1.0, near)]);
+        let (_, bundle) = solo.claim_one(&free(2, 4)).expect("useful");
+        assert_eq!(bundle.iter().collect::<Vec<_>>(), vec![(SlotId(0), 4)]);
+    }
+
+    #[test]
+    fn nothing_is_claimed_that_does_not_help() {
+        let near = Profile::new([1.0, 1.0, 3.0, 3.0]).expect("valid");
+        let mut solo = app(Stopping::All, vec![Job::waiting(1, 8, 1.0, near)]);
+        let mut pool = free(2, 4);
+        assert_eq!(solo.claim_all(&mut pool).len(), 1);
+        assert_eq!(pool.total(), 4);
+        let big = app(Stopping::All, vec![Job::waiting(9, 9, 1.0, near)]);
+        assert_eq!(big.claim_one(&free(2, 4)), None);
+    }
+
+    #[test]
+    fn the_same_gpus_are_taken_again_when_nothing_is_better() {
+        let mut job = Job::waiting(2, 2, 1.0, Profile::PERFECT);
+        job.previous = [(SlotId(1), 2)].into_iter().collect();
+        let again = app(Stopping::All, vec![job.clone()]);
+        assert_eq!(again.claim_one(&free(2, 2)).expect("useful").1, job.previous);
+    }
+}

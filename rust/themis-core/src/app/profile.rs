@@ -1,0 +1,44 @@
+//! Placement profiles: how much a job slows down when its GPUs are far apart.
+
+use crate::cluster::Locality;
+use crate::error::CoreError;
+
+/// Slowdown S >= 1 a locality; never smaller at a coarser one (paper, section 3.2).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Profile {
+    slowdown: [f64; 4],
+}
+
+impl Profile {
+    /// No slowdown anywhere.
+    pub const PERFECT: Self = Self { slowdown: [1.0; 4] };
+
+    /// A profile from its slowdowns at slot, machine, rack and cluster.
+    ///
+    /// # Errors
+    /// [`CoreError::Cluster`] when a slowdown is below 1, not finite, or falls with distance.
+    pub fn new(slowdown: [f64; 4]) -> Result<Self, CoreError> {
+        let finite = slowdown.iter().all(|s| s.is_finite() && *s >= 1.0);
+        if !finite || slowdown.windows(2).any(|pair| pair[1] < pair[0]) {
+            return Err(CoreError::Cluster(format!(
+                "slowdowns {slowdown:?} must be at least 1, finite, and not fall with distance"
+            )));
+        }
+        Ok(Self { slowdown })
+    }
+
+    /// S at a locality.
+    #[inline]
+    pub fn slowdown(&self, level: Locality) -> f64 {
+        self.slowdown[level.index()]
+    }
+
+    /// The coarsest locality of every run of equal slowdowns, best first: the only levels between
+    /// which a job can tell a difference.
+    pub fn distinct_levels(&self) -> impl Iterator<Item = Locality> + '_ {
+        Locality::ALL.into_iter().filter(|level| {
+            let next = level.index() + 1;
+            next == 4 || self.slowdown[next] > self.slowdown[level.index()]
+        })
+    }
+}

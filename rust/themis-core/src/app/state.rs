@@ -1,0 +1,262 @@
+//! What an app reports: elapsed time, work left, demands, holdings (paper, section 4.3).
+
+use crate::app::Profile;
+use crate::cluster::{Bundle, Locality, Topology};
+
+/// When an app of several jobs is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stopping {
+    /// When its last job is done.
+    All,
+    /// When its first job is done; the others are killed.
+    First,
+}
+
+/// An unfinished job of an app.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Job {
+    /// Fewest GPUs with which it runs at all.
+    pub gang: u32,
+    /// Most GPUs that it can use.
+    pub max: u32,
+    /// GPU-seconds left at one GPU and perfect placement.
+    pub work_left_gpu_s: f64,
+    /// Its slowdowns.
+    pub profile: Profile,
+    /// GPUs that it keeps.
+    pub held: Bundle,
+    /// GPUs whose lease ran out just now and that are on offer again.
+    pub previous: Bundle,
+}
+
+impl Job {
+    /// A job without GPUs.
+    pub fn waiting(gang: u32, max: u32, work_left_gpu_s: f64, profile: Profile) -> Self {
+        let (held, previous) = (Bundle::new(), Bundle::new());
+        Self { gang, max, work_left_gpu_s, profile, held, previous }
+    }
+
+    /// GPUs that it could use beyond those it keeps.
+    pub fn unmet(&self) -> u32 {
+        self.max.saturating_sub(self.held.gpus())
+    }
+
+    /// GPU-seconds of work a second on a bundle: min(GPUs, max) / S, nothing below the gang.
+    pub fn rate_on(&self, topology: &Topology, bundle: &Bundle) -> f64 {
+        self.rate_at(bundle.gpus(), topology.locality(bundle))
+    }
+
+    /// The same, from a count and a locality.
+    pub fn rate_at(&self, gpus: u32, level: Locality) -> f64 {
+        if gpus < self.gang || gpus == 0 {
+            return 0.0;
+        }
+        f64::from(gpus.min(self.max)) / self.profile.slowdown(level)
+    }
+
+    /// The best rate that the whole cluster could give it.
+    pub fn best_rate(&self, topology: &Topology) -> f64 {
+        let at = |level| {
+            let gpus = self.max.min(topology.largest(level));
+            self.rate_at(gpus, topology.best_locality(gpus).unwrap_or(Locality::Cluster))
+        };
+        Locality::ALL.into_iter().map(at).fold(0.0, f64::max)
+    }
+
+    /// The rate of its gang in the worst placement: below that of every usable bundle.
+    fn worst_rate(&self) -> f64 {
+        let level = if self.gang == 1 { Locality::Slot } else { Locality::Cluster };
+        f64::from(self.gang) / self.profile.slowdown(level)
+    }
+}
+
+/// An app at one instant.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AppState {
+    /// Seconds since its arrival.
+    pub elapsed_s: f64,
+    /// Its ideal finish time in seconds ([`crate::fairness::ideal_time`]).
+    pub t_id_s: f64,
+    /// When it is done.
+    pub stopping: Stopping,
+    /// Its unfinished jobs.
+    pub jobs: Vec<Job>,
+    /// rho if it wins nothing ([`crate::fairness::OutsideOption`]); `None`: unbounded.
+    pub rho_empty: Option<f64>,
+}
+
+impl AppState {
+    /// An app whose rho without a win is unbounded until [`AppState::with_rho_empty`] says more.
+    pub fn new(elapsed_s: f64, t_id_s: f64, stopping: Stopping, jobs: Vec<Job>) -> Self {
+        Self { elapsed_s, t_id_s, stopping, jobs, rho_empty: None }
+    }
+
+    /// The same app with its rho for winning nothing.
+    #[must_use]
+    pub fn with_rho_empty(mut self, rho_empty: Option<f64>) -> Self {
+        self.rho_empty = rho_empty;
+        self
+    }
+
+    /// GPUs that it could use beyond those it keeps.
+    pub fn unmet(&self) -> u32 {
+        self.jobs.iter().map(Job::unmet).sum()
+    }
+
+    /// Seconds to finish if each job ran at its rate from now on (`rates` beside `jobs`).
+    ///
+    /// `All`: GPUs of finished jobs pass to the others, so that it is the work left over the whole
+    /// rate, but never less than the longest job at its best rate. `First`: the first finish.
+    pub fn time_left(&self, topology: &Topology, rates: &[f64]) -> f64 {
+        match self.stopping {
+            Stopping::All => {
+                let work: f64 = self.jobs.iter().map(|job| job.work_left_gpu_s).sum();
+                self.longest_s(topology).max(divide(work, rates.iter().sum()))
+            }
+            Stopping::First => {
+                let each = self.jobs.iter().zip(rates);
+                each.map(|(job, rate)| divide(job.work_left_gpu_s, *rate))
+                    .fold(f64::INFINITY, f64::min)
+            }
+        }
+    }
+
+    /// Seconds that the longest job needs at its best rate: the critical path.
+    pub fn longest_s(&self, topology: &Topology) -> f64 {
+        let each = self.jobs.iter().map(|job| divide(job.work_left_gpu_s, job.best_rate(topology)));
+        each.fold(0.0, f64::max)
+    }
+
+    /// Seconds to finish what is left alone on the whole cluster (`T_alone`).
+    pub fn time_alone(&self, topology: &Topology) -> f64 {
+        let best = self.jobs.iter().map(|job| job.best_rate(topology));
+        match self.stopping {
+            Stopping::All => {
+                let work: f64 = self.jobs.iter().map(|job| job.work_left_gpu_s).sum();
+                let rate = best.sum::<f64>().min(f64::from(topology.gpus()));
+                self.longest_s(topology).max(divide(work, rate))
+            }
+            Stopping::First => self.time_left(topology, &best.collect::<Vec<_>>()),
+        }
+    }
+
+    /// Seconds to finish with the smallest usable bundle, badly placed: more than with any other
+    /// (the `min_bundle` outside option).
+    pub fn time_at_smallest_bundle(&self, topology: &Topology) -> f64 {
+        let rates = self.jobs.iter().map(Job::worst_rate);
+        match self.stopping {
+            Stopping::All => {
+                let work: f64 = self.jobs.iter().map(|job| job.work_left_gpu_s).sum();
+                self.longest_s(topology).max(divide(work, rates.fold(f64::INFINITY, f64::min)))
+            }
+            Stopping::First => {
+                let each = self.jobs.iter().zip(rates);
+                each.map(|(job, rate)| divide(job.work_left_gpu_s, rate)).fold(0.0, f64::max)
+            }
+        }
+    }
+
+    /// Seconds to finish on a share of the cluster's GPUs, perfectly placed.
+    pub fn time_at_share(&self, topology: &Topology, gpus: f64) -> f64 {
+        let demand: f64 = self.jobs.iter().map(|job| f64::from(job.max)).sum();
+        match self.stopping {
+            Stopping::All => {
+                let work: f64 = self.jobs.iter().map(|job| job.work_left_gpu_s).sum();
+                self.longest_s(topology).max(divide(work, gpus.min(demand)))
+            }
+            Stopping::First => {
+                let each = self.jobs.iter();
+                each.map(|job| divide(job.work_left_gpu_s, gpus.min(f64::from(job.max))))
+                    .fold(f64::INFINITY, f64::min)
+            }
+        }
+    }
+
+    /// The rates of its jobs on what they keep.
+    pub fn held_rates(&self, topology: &Topology) -> Vec<f64> {
+        self.jobs.iter().map(|job| job.rate_on(topology, &job.held)).collect()
+    }
+
+    /// Finish-time fairness if its jobs ran at these rates (paper, Eq. 1 and 2).
+    pub fn rho_at(&self, topology: &Topology, rates: &[f64]) -> f64 {
+        (self.elapsed_s + self.time_left(topology, rates)) / self.t_id_s
+    }
+
+    /// log V of winning nothing.
+    pub fn log_v_empty(&self) -> f64 {
+        self.rho_empty.map_or(LOG_V_UNBOUNDED, log_v)
+    }
+
+    /// log V if its jobs ran at these rates; never below that of winning nothing.
+    pub fn log_v_at(&self, topology: &Topology, rates: &[f64]) -> f64 {
+        log_v(self.rho_at(topology, rates)).max(self.log_v_empty())
+    }
+
+    /// Adds GPUs to what a job keeps.
+    pub fn hold(&mut self, job: usize, bundle: &Bundle) {
+        self.jobs[job].held.merge(bundle);
+    }
+}
+
+/// log V of an unbounded rho: so low that serving one more app outweighs any other gain, which
+/// makes the sum of logs lexicographic (first the most bidders served, then the product).
+pub const LOG_V_UNBOUNDED: f64 = -1.0e4;
+
+/// log V = -log rho, held inside the range that keeps the order of sums exact.
+pub fn log_v(rho: f64) -> f64 {
+    if rho.is_nan() {
+        return LOG_V_UNBOUNDED;
+    }
+    (-rho.max(f64::MIN_POSITIVE).ln()).clamp(LOG_V_UNBOUNDED, -LOG_V_UNBOUNDED)
+}
+
+/// a / b with 0 / 0 = 0: no work needs no time.
+fn divide(work: f64, rate: f64) -> f64 {
+    if work <= 0.0 { 0.0 } else { work / rate }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::MachineSpec;
+
+    fn topology() -> Topology {
+        Topology::new(&[MachineSpec { rack: 0, gpus: 4, slot_gpus: 4 }; 4]).expect("valid")
+    }
+
+    #[test]
+    fn single_job_rho_is_the_papers_first_equation() {
+        let s = Profile::new([1.0, 1.0, 2.0, 4.0]).expect("valid");
+        let app = AppState::new(300.0, 500.0, Stopping::All, vec![Job::waiting(1, 8, 4000.0, s)]);
+        let t = topology();
+        let rate = |gpus, level| vec![app.jobs[0].rate_at(gpus, level)];
+        // T_SH = 300 + 4000 * S / min(|G|, 8); T_ID = 500.
+        assert!((app.rho_at(&t, &rate(4, Locality::Slot)) - 1300.0 / 500.0).abs() < 1e-12);
+        assert!((app.rho_at(&t, &rate(8, Locality::Rack)) - 1300.0 / 500.0).abs() < 1e-12);
+        assert!((app.rho_at(&t, &rate(16, Locality::Machine)) - 800.0 / 500.0).abs() < 1e-12);
+        assert!(app.rho_at(&t, &rate(0, Locality::Slot)).is_infinite());
+    }
+
+    #[test]
+    fn apps_of_many_jobs_wait_for_the_last_or_for_the_first() {
+        let t = topology();
+        let job = |work| Job::waiting(1, 1, work, Profile::PERFECT);
+        let jobs = vec![job(100.0), job(10.0), job(40.0)];
+        let all = AppState::new(0.0, 1.0, Stopping::All, jobs.clone());
+        let first = AppState::new(0.0, 1.0, Stopping::First, jobs);
+        // One GPU: in turn. Two: 75 s of work each, but the longest job needs 100 s.
+        assert!((all.time_left(&t, &[1.0, 0.0, 0.0]) - 150.0).abs() < 1e-12);
+        assert!((all.time_left(&t, &[1.0, 1.0, 0.0]) - 100.0).abs() < 1e-12);
+        assert!((first.time_left(&t, &[1.0, 0.0, 1.0]) - 40.0).abs() < 1e-12);
+        assert!((all.time_alone(&t) - 100.0).abs() < 1e-12);
+        assert!((first.time_alone(&t) - 10.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_best_rate_may_be_fewer_gpus_closer_together() {
+        let s = Profile::new([1.0, 1.0, 3.0, 3.0]).expect("valid");
+        let t = topology();
+        assert!((Job::waiting(1, 8, 1.0, s).best_rate(&t) - 4.0).abs() < 1e-12);
+        assert!((Job::waiting(8, 8, 1.0, s).best_rate(&t) - 8.0 / 3.0).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,136 @@
+//! The two kinds of bidder: an app state that the core values itself, and an explicit table.
+
+use crate::app::{AppState, Part, Pattern, Placed};
+use crate::cluster::{Bundle, FreeSet, Locality};
+
+/// One row of an explicit bid.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TableRow {
+    /// The GPUs asked for.
+    pub bundle: Bundle,
+    /// log V with them.
+    pub log_v: f64,
+}
+
+/// An explicit bid: rows of arbitrary bundles (a user's own agent).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Table {
+    /// log V of winning nothing.
+    pub log_v_empty: f64,
+    /// The rows; the app gets one of them whole, or nothing.
+    pub rows: Vec<TableRow>,
+    /// What it has won in this round so far.
+    pub held: Bundle,
+}
+
+/// An agent's answer to any offer.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Bidder {
+    /// Valued by the core from the app's state.
+    App(AppState),
+    /// Valued by its owner.
+    Table(Table),
+}
+
+impl Bidder {
+    /// log V of winning nothing.
+    pub fn log_v_empty(&self) -> f64 {
+        match self {
+            Self::App(app) => app.log_v_empty(),
+            Self::Table(table) => table.log_v_empty,
+        }
+    }
+
+    /// The bid on an offer: rows worth more than nothing that the offer could serve.
+    pub fn patterns(&self, offer: &FreeSet) -> Vec<Pattern> {
+        match self {
+            Self::App(app) => app.patterns(offer),
+            Self::Table(table) => {
+                let useful = |row: &TableRow| {
+                    !row.bundle.is_empty()
+                        && row.log_v > table.log_v_empty
+                        && offer.has(&row.bundle)
+                };
+                let rows = table.rows.iter().enumerate().filter(|(_, row)| useful(row));
+                rows.map(|(at, row)| Pattern {
+                    gpus: row.bundle.gpus(),
+                    steps: at as u32,
+                    level: Locality::Cluster,
+                    log_v: row.log_v,
+                })
+                .collect()
+            }
+        }
+    }
+
+    /// Finds the GPUs of a pattern and takes them from `free`, or leaves it unchanged.
+    pub(super) fn place(&self, pattern: &Pattern, free: &mut FreeSet) -> Option<Placed> {
+        match self {
+            Self::App(app) => app.place(pattern, free),
+            Self::Table(table) => {
+                let row = &table.rows[pattern.steps as usize];
+                if !free.has(&row.bundle) {
+                    return None;
+                }
+                free.take(&row.bundle);
+                let parts = vec![Part { job: 0, bundle: row.bundle.clone() }];
+                Some(Placed { parts, log_v: row.log_v })
+            }
+        }
+    }
+
+    /// (GPUs, log V) rows that bound every bundle's worth from above, by GPUs.
+    pub(super) fn bound(&self, offer: &FreeSet) -> Vec<(u32, f64)> {
+        match self {
+            Self::App(app) => app.bound(offer),
+            Self::Table(_) => {
+                self.patterns(offer).iter().map(|row| (row.gpus, row.log_v)).collect()
+            }
+        }
+    }
+
+    /// One more claim on free GPUs after the auction, or `None` when none would help.
+    pub(super) fn claim_one(&self, free: &FreeSet) -> Option<Part> {
+        match self {
+            Self::App(app) => app.claim_one(free).map(|(job, bundle)| Part { job, bundle }),
+            Self::Table(table) => table.claim_one(free),
+        }
+    }
+
+    /// Counts a part as held from now on.
+    pub(super) fn hold(&mut self, part: &Part) {
+        match self {
+            Self::App(app) => app.hold(part.job, &part.bundle),
+            Self::Table(table) => table.held.merge(&part.bundle),
+        }
+    }
+}
+
+impl Table {
+    /// log V of what it holds: the best row inside, or nothing.
+    fn log_v_held(&self) -> f64 {
+        let inside = |row: &&TableRow| row.bundle.iter().all(|(s, n)| self.held.in_slot(s) >= n);
+        let rows = self.rows.iter().filter(inside).map(|row| row.log_v);
+        rows.fold(self.log_v_empty, f64::max)
+    }
+
+    /// What the best row that is still to be had lacks. Ties: fewest GPUs, then row order.
+    fn claim_one(&self, free: &FreeSet) -> Option<Part> {
+        let missing = |row: &TableRow| -> Bundle {
+            row.bundle.iter().map(|(s, n)| (s, n.saturating_sub(self.held.in_slot(s)))).collect()
+        };
+        let floor = self.log_v_held();
+        let mut best: Option<(f64, Bundle)> = None;
+        for row in self.rows.iter().filter(|row| row.log_v > floor) {
+            let bundle = missing(row);
+            let better = best.as_ref().is_none_or(|(log_v, other)| {
+                let order = row.log_v.total_cmp(log_v);
+                order.then(other.gpus().cmp(&bundle.gpus())).is_gt()
+            });
+            if better && !bundle.is_empty() && free.has(&bundle) {
+                best = Some((row.log_v, bundle));
+            }
+        }
+        best.map(|(_, bundle)| Part { job: 0, bundle })
+    }
+}

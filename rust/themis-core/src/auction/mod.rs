@@ -1,0 +1,128 @@
+//! One round of the partial-allocation auction (paper, section 3.3 and Pseudocode 1; Cole,
+//! Gkatzelis, Goel, EC 2013).
+//!
+//! [`run_round`] is the round from top to bottom: visibility, bids, proportional fairness, hidden
+//! payments, charging, leftovers. Each phase is a module.
+
+mod bidder;
+mod bound;
+mod charge;
+mod exact;
+mod leftovers;
+mod outcome;
+mod payments;
+mod winners;
+
+pub use bidder::{Bidder, Table, TableRow};
+pub use charge::Payment;
+pub use leftovers::Leftover;
+pub use outcome::{Entry, Outcome, Reason};
+
+use crate::app::Pattern;
+use crate::cluster::FreeSet;
+use crate::fairness::{participants, worst_first};
+
+/// An app that wants more than it keeps.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entrant {
+    /// Its agent's answer to any offer.
+    pub bidder: Bidder,
+    /// What the filter ranks it by, worst (largest) first, then by the second number.
+    pub rank: (f64, f64),
+}
+
+/// The rules of a round.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rules {
+    /// f of the paper: the worst max(1, ceil((1 - f) n)) of the entrants see the offer.
+    pub fairness_knob: f64,
+    /// How the hidden payment is charged.
+    pub payment: Payment,
+    /// Who gets what nobody won.
+    pub leftover: Leftover,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self { fairness_knob: 0.8, payment: Payment::Lottery, leftover: Leftover::Random }
+    }
+}
+
+/// Random numbers in [0, 1), one stream a purpose; the caller seeds them.
+pub trait Draws {
+    /// The next draw of the lottery (and of random rounding).
+    fn lottery(&mut self) -> f64;
+    /// The next draw for leftovers.
+    fn leftover(&mut self) -> f64;
+}
+
+/// Draws for rules without chance: always 0.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoDraws;
+
+impl Draws for NoDraws {
+    fn lottery(&mut self) -> f64 {
+        0.0
+    }
+
+    fn leftover(&mut self) -> f64 {
+        0.0
+    }
+}
+
+/// A bidder with its bid on the offer.
+#[derive(Debug)]
+struct Bid<'a> {
+    bidder: &'a Bidder,
+    patterns: Vec<Pattern>,
+}
+
+/// Clears one auction over `offer`. Entrants are numbered in the order that decides ties.
+///
+/// Every GPU of the offer ends in exactly one place: kept by a winner, given as a leftover, or in
+/// [`Outcome::unused`] because it helps no entrant.
+pub fn run_round(
+    offer: &FreeSet,
+    entrants: Vec<Entrant>,
+    rules: &Rules,
+    draws: &mut dyn Draws,
+) -> Outcome {
+    // 1. Visibility: the worst off see the offer.
+    let ranks: Vec<(f64, f64)> = entrants.iter().map(|entrant| entrant.rank).collect();
+    let order = worst_first(&ranks);
+    let visible = participants(rules.fairness_knob, entrants.len());
+    let mut seen = order[..visible].to_vec();
+    seen.sort_unstable();
+
+    // 2. Bids: all see the same offer.
+    let bids: Vec<Bid<'_>> = seen
+        .iter()
+        .map(|at| &entrants[*at].bidder)
+        .map(|bidder| Bid { bidder, patterns: bidder.patterns(offer) })
+        .collect();
+
+    // 3. Proportional fairness, with a certified bound.
+    let solution = winners::solve(offer, &bids, None);
+    let objective = solution.objective();
+    let upper_bound = bound::upper_bound(offer, &bids, &solution);
+
+    // 4. Hidden payments: what each winner costs the others.
+    let payments = payments::hidden_payments(offer, &bids, &solution);
+
+    // 5. Charge.
+    let patterns: Vec<Vec<Pattern>> = bids.into_iter().map(|bid| bid.patterns).collect();
+    let mut outcome = Outcome::new(entrants, order, objective, upper_bound);
+    let mut free = offer.clone();
+    for (((at, win), patterns), c) in seen.iter().zip(solution.wins).zip(patterns).zip(payments) {
+        let entry = outcome.entries[*at].see(patterns, &win, c);
+        charge::charge(entry, win, rules.payment, offer, draws);
+        entry.keep(&mut free);
+    }
+
+    // 6. Leftovers: nothing idles that somebody could use.
+    leftovers::hand_out(&mut outcome, &mut free, visible, rules.leftover, draws);
+
+    // 7. Every entrant learns what it got, or why not.
+    outcome.explain(free.to_bundle());
+    outcome
+}

@@ -1,0 +1,213 @@
+//! Where a gang goes: the GPUs of a bundle, given how many, how close, and near what.
+//!
+//! One rule for bids, grants and leftovers, so that what was bid is what runs. Cost: O(slots of
+//! the parts touched) after the look-ups of [`FreeSet`].
+
+use crate::cluster::{Bundle, FreeSet, Locality};
+use crate::ids::{MachineId, RackId, SlotId};
+
+/// What a job already has a claim to when GPUs are found for it.
+#[derive(Clone, Copy, Debug)]
+pub struct Near<'a> {
+    /// GPUs that it keeps: the new ones are judged, and found, together with these.
+    pub held: &'a Bundle,
+    /// GPUs that it had until now and that are on offer again: the same ones need no switch.
+    pub previous: &'a Bundle,
+}
+
+/// Finds `gpus` free GPUs such that, together with `near.held`, they lie within one `level`.
+///
+/// The previous GPUs are kept when they serve; otherwise the smallest locality that fits is used,
+/// and within it the tightest part (best fit), lowest number first.
+pub fn fit(free: &FreeSet, gpus: u32, level: Locality, near: Near<'_>) -> Option<Bundle> {
+    if gpus == 0 || gpus > free.total() {
+        return None;
+    }
+    if !near.held.is_empty() {
+        return fit_around(free, gpus, level, near);
+    }
+    let previous = near.previous;
+    if previous.gpus() == gpus && free.topology().locality(previous) <= level && free.has(previous)
+    {
+        return Some(previous.clone());
+    }
+    Locality::ALL.into_iter().take_while(|finer| *finer <= level).find_map(|finer| match finer {
+        Locality::Slot => fit_slot(free, gpus, previous),
+        Locality::Machine => fit_machine(free, gpus, previous),
+        Locality::Rack => fit_rack(free, gpus, previous),
+        Locality::Cluster => Some(fill_cluster(free, gpus, previous)),
+    })
+}
+
+/// Extends what a job holds: the anchor is the slot, machine or rack of the held GPUs.
+fn fit_around(free: &FreeSet, gpus: u32, level: Locality, near: Near<'_>) -> Option<Bundle> {
+    let topology = free.topology();
+    let (slot, _) = near.held.iter().next()?;
+    let machine = topology.machine_of(slot);
+    let rack = topology.rack_of(machine);
+    let now = topology.locality(near.held);
+    Locality::ALL.into_iter().filter(|l| *l >= now && *l <= level).find_map(|l| match l {
+        Locality::Slot => (free.slot(slot) >= gpus).then(|| [(slot, gpus)].into_iter().collect()),
+        Locality::Machine => {
+            (free.machine(machine) >= gpus).then(|| fill_machine(free, machine, gpus, near.held))
+        }
+        Locality::Rack => (free.rack(rack) >= gpus).then(|| fill_rack(free, rack, gpus, near.held)),
+        Locality::Cluster => Some(fill_cluster(free, gpus, near.held)),
+    })
+}
+
+fn fit_slot(free: &FreeSet, gpus: u32, liked: &Bundle) -> Option<Bundle> {
+    let known = liked.iter().map(|(slot, _)| slot).find(|slot| free.slot(*slot) >= gpus);
+    let slot = known.or_else(|| free.tightest_slot(gpus))?;
+    Some([(slot, gpus)].into_iter().collect())
+}
+
+fn fit_machine(free: &FreeSet, gpus: u32, liked: &Bundle) -> Option<Bundle> {
+    let mut machines = liked.iter().map(|(slot, _)| free.topology().machine_of(slot));
+    let known = machines.find(|machine| free.machine(*machine) >= gpus);
+    let machine = known.or_else(|| free.tightest_machine(gpus))?;
+    Some(fill_machine(free, machine, gpus, liked))
+}
+
+fn fit_rack(free: &FreeSet, gpus: u32, liked: &Bundle) -> Option<Bundle> {
+    let topology = free.topology();
+    let mut racks = liked.iter().map(|(slot, _)| topology.rack_of(topology.machine_of(slot)));
+    let known = racks.find(|rack| free.rack(*rack) >= gpus);
+    let rack = known.or_else(|| free.tightest_rack(gpus))?;
+    Some(fill_rack(free, rack, gpus, liked))
+}
+
+/// The smaller, the better to fill next: parts that serve the whole need by best fit, else the
+/// fullest part.
+fn fullest_then_tightest(free: u32, need: u32) -> (bool, u32) {
+    if free >= need { (false, free) } else { (true, u32::MAX - free) }
+}
+
+/// Liked slots first, then the fewest slots: fullest first, the last one by best fit.
+fn fill_machine(free: &FreeSet, machine: MachineId, gpus: u32, liked: &Bundle) -> Bundle {
+    let mut bundle = Bundle::new();
+    let mut need = gpus;
+    let left = |bundle: &Bundle, slot: SlotId| free.slot(slot) - bundle.in_slot(slot);
+    while need > 0 {
+        let open = free.topology().slots_of(machine).filter(|slot| left(&bundle, *slot) > 0);
+        let best = open.min_by_key(|slot| {
+            (liked.in_slot(*slot) == 0, fullest_then_tightest(left(&bundle, *slot), need))
+        });
+        let slot = best.expect("invariant: the machine has the GPUs");
+        let taken = need.min(left(&bundle, slot));
+        bundle.add(slot, taken);
+        need -= taken;
+    }
+    bundle
+}
+
+/// Liked machines first, then the fewest machines: fullest first, the last one by best fit.
+fn fill_rack(free: &FreeSet, rack: RackId, gpus: u32, liked: &Bundle) -> Bundle {
+    let topology = free.topology();
+    let is_liked = |machine| liked.iter().any(|(slot, _)| topology.machine_of(slot) == machine);
+    let mut open: Vec<(bool, MachineId)> = topology
+        .machines_of(rack)
+        .iter()
+        .filter(|machine| free.machine(**machine) > 0)
+        .map(|machine| (!is_liked(*machine), *machine))
+        .collect();
+    let mut bundle = Bundle::new();
+    let mut need = gpus;
+    while need > 0 {
+        let best = open.iter().enumerate().min_by_key(|(_, (unliked, machine))| {
+            (*unliked, fullest_then_tightest(free.machine(*machine), need))
+        });
+        let (at, (_, machine)) = best.expect("invariant: the rack has the GPUs");
+        let machine = *machine;
+        let taken = need.min(free.machine(machine));
+        bundle.merge(&fill_machine(free, machine, taken, liked));
+        need -= taken;
+        open.remove(at);
+    }
+    bundle
+}
+
+/// Liked racks first, then the fewest racks: freest first, the last one by best fit.
+fn fill_cluster(free: &FreeSet, gpus: u32, liked: &Bundle) -> Bundle {
+    let topology = free.topology();
+    let is_liked =
+        |rack| liked.iter().any(|(slot, _)| topology.rack_of(topology.machine_of(slot)) == rack);
+    let mut open: Vec<(bool, RackId)> = (0..topology.racks() as u32)
+        .map(RackId)
+        .filter(|rack| free.rack(*rack) > 0)
+        .map(|rack| (!is_liked(rack), rack))
+        .collect();
+    let mut bundle = Bundle::new();
+    let mut need = gpus;
+    while need > 0 {
+        let best = open.iter().enumerate().min_by_key(|(_, (unliked, rack))| {
+            (*unliked, fullest_then_tightest(free.rack(*rack), need))
+        });
+        let (at, (_, rack)) = best.expect("invariant: the cluster has the GPUs");
+        let rack = *rack;
+        let taken = need.min(free.rack(rack));
+        bundle.merge(&fill_rack(free, rack, taken, liked));
+        need -= taken;
+        open.remove(at);
+    }
+    bundle
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::cluster::{MachineSpec, Topology};
+
+    const NONE: Bundle = Bundle::EMPTY;
+
+    fn cluster() -> FreeSet {
+        let spec = |rack, gpus| MachineSpec { rack, gpus, slot_gpus: 2 };
+        let specs = [spec(0, 4), spec(0, 2), spec(1, 4), spec(1, 4)];
+        FreeSet::full(Arc::new(Topology::new(&specs).expect("valid")))
+    }
+
+    fn fresh(free: &FreeSet, gpus: u32, level: Locality) -> Option<Vec<(u32, u32)>> {
+        let near = Near { held: &NONE, previous: &NONE };
+        fit(free, gpus, level, near).map(|b| b.iter().map(|(s, n)| (s.0, n)).collect())
+    }
+
+    #[test]
+    fn the_smallest_locality_and_the_tightest_part_win() {
+        let mut free = cluster();
+        free.take(&[(SlotId(4), 1)].into_iter().collect());
+        assert_eq!(fresh(&free, 1, Locality::Cluster), Some(vec![(4, 1)]));
+        assert_eq!(fresh(&free, 3, Locality::Cluster), Some(vec![(3, 2), (4, 1)]));
+        assert_eq!(fresh(&free, 3, Locality::Slot), None);
+        assert_eq!(fresh(&free, 5, Locality::Machine), None);
+        assert_eq!(fresh(&free, 5, Locality::Rack), Some(vec![(0, 2), (1, 2), (2, 1)]));
+        assert_eq!(fresh(&free, 14, Locality::Cluster), None);
+        assert_eq!(fresh(&free, 13, Locality::Cluster).map(|b| b.len()), Some(7));
+    }
+
+    #[test]
+    fn previous_gpus_are_kept_when_they_serve() {
+        let free = cluster();
+        let previous: Bundle = [(SlotId(1), 1), (SlotId(5), 1)].into_iter().collect();
+        let near = Near { held: &NONE, previous: &previous };
+        assert_eq!(fit(&free, 2, Locality::Cluster, near).as_ref(), Some(&previous));
+        let moved = fit(&free, 2, Locality::Slot, near).expect("fits");
+        assert_eq!(moved.iter().collect::<Vec<_>>(), vec![(SlotId(1), 2)]);
+    }
+
+    #[test]
+    fn new_gpus_are_found_around_those_held() {
+        let mut free = cluster();
+        let held: Bundle = [(SlotId(5), 1)].into_iter().collect();
+        free.take(&held);
+        let near = Near { held: &held, previous: &NONE };
+        let at = |n, level| fit(&free, n, level, near).map(|b| b.iter().collect::<Vec<_>>());
+        assert_eq!(at(1, Locality::Slot), Some(vec![(SlotId(5), 1)]));
+        assert_eq!(at(2, Locality::Slot), None);
+        assert_eq!(at(2, Locality::Machine), Some(vec![(SlotId(5), 1), (SlotId(6), 1)]));
+        assert_eq!(at(4, Locality::Machine), None);
+        let rack = at(4, Locality::Rack).expect("fits");
+        assert!(rack.iter().all(|(slot, _)| slot.0 >= 3));
+    }
+}

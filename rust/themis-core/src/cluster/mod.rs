@@ -1,0 +1,11 @@
+//! The cluster: racks > machines > slots > GPUs, what is free in it, and where a gang fits.
+
+mod bundle;
+mod fit;
+mod free;
+mod topology;
+
+pub use bundle::Bundle;
+pub use fit::{Near, fit};
+pub use free::FreeSet;
+pub use topology::{Locality, MachineSpec, Topology};

@@ -1,0 +1,49 @@
+//! Who is worst off: the order of the offer, and how many see it (paper, section 3.3).
+
+/// What an app is ranked by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum FilterKey {
+    /// (elapsed + time left alone on the cluster) / `T_ID`, whatever it holds now.
+    #[default]
+    BestCase,
+    /// rho at present holdings, unbounded without any; ties by the best case.
+    Holdings,
+    /// The last rho, growing with every minute waited; without one, the best case.
+    Cached,
+}
+
+/// How many of `n` apps with unmet demand take part: the worst max(1, ceil((1 - f) n)).
+pub fn participants(fairness_knob: f64, n: usize) -> usize {
+    // A hair below, since (1 - 0.7) * 10 is a little more than 3 in binary.
+    let share = ((1.0 - fairness_knob) * n as f64 - 1e-9).ceil().max(1.0);
+    (share as usize).min(n)
+}
+
+/// Positions ordered worst first by (key, second key); ties by position, which the caller numbers
+/// by (arrival, app id). Keys are compared one after the other, never folded into one number.
+pub fn worst_first(keys: &[(f64, f64)]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..keys.len()).collect();
+    order.sort_by(|a, b| {
+        let ((a1, a2), (b1, b2)) = (keys[*a], keys[*b]);
+        b1.total_cmp(&a1).then(b2.total_cmp(&a2)).then(a.cmp(b))
+    });
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_rounded_up_but_not_by_binary_dust() {
+        let n = |f, n| participants(f, n);
+        assert_eq!([n(0.8, 10), n(0.8, 11), n(0.7, 10), n(0.9, 10)], [2, 3, 3, 1]);
+        assert_eq!([n(1.0, 10), n(0.0, 10), n(0.8, 1), n(0.8, 0)], [1, 10, 1, 0]);
+    }
+
+    #[test]
+    fn worst_comes_first_and_ties_keep_their_order() {
+        let keys = [(1.0, 0.0), (f64::INFINITY, 1.0), (1.0, 0.0), (f64::INFINITY, 2.0)];
+        assert_eq!(worst_first(&keys), vec![3, 1, 0, 2]);
+    }
+}
