@@ -1,0 +1,1 @@
+"""The command line: the only part of Themis that writes to standard output."""

@@ -1,0 +1,89 @@
+"""Single values laid over a scenario: what ``--set key=value`` means."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from typing import get_args
+
+from themis.errors import ScenarioError
+from themis.settings import PolicySettings, RunSettings, Settings
+from themis.validation import nearest
+
+__all__ = ["SETTING_PLACES", "apply_overrides", "parse_text_value"]
+
+SETTING_PLACES: Mapping[str, str] = {
+    **{key: f"policy.{key}" for key in PolicySettings.model_fields},
+    **{key: f"settings.{key}" for key in RunSettings.model_fields},
+}
+"""Each setting's bare name and its dotted place in a scenario."""
+
+_PLAIN = (bool, int, float, str, list, dict)
+
+
+def parse_text_value(text: str) -> object:
+    """Return what ``text`` means as a TOML value, or the bare text where it is none.
+
+    ``0.5`` is a number, ``true`` a boolean, ``[1, 2]`` a list, ``none`` and ``"none"`` text.
+    """
+    try:
+        document = tomllib.loads(f"value = {text}")
+    except tomllib.TOMLDecodeError:
+        return text
+    value = document["value"]
+    return value if len(document) == 1 and isinstance(value, _PLAIN) else text
+
+
+def apply_overrides(
+    document: Mapping[str, object], assignments: Iterable[tuple[str, str]]
+) -> dict[str, object]:
+    """Return a copy of a scenario's ``document`` with each (key, text) laid over it.
+
+    A key is a setting's bare name or a dotted place (``policy.fairness_knob``,
+    ``workload.load``). ``none`` takes back a setting that may be unset. Later ones win.
+
+    Raises
+    ------
+    ScenarioError
+        A bare key is no setting, or a dotted place leads through something that is no table.
+    """
+    changed = _copied(document)
+    for key, text in assignments:
+        *tables, last = _place(key).split(".")
+        table = changed
+        for depth, name in enumerate(tables, start=1):
+            inner = table.setdefault(name, {})
+            if not isinstance(inner, dict):
+                place = ".".join(tables[:depth])
+                raise ScenarioError(f"{key}: {place} is {inner!r}, expected a table")
+            table = inner
+        value = parse_text_value(text)
+        if value == "none" and _may_be_unset(last):
+            table.pop(last, None)
+        else:
+            table[last] = value
+    return changed
+
+
+def _place(key: str) -> str:
+    if "." in key:
+        return key
+    if key in SETTING_PLACES:
+        return SETTING_PLACES[key]
+    if key == "seed":
+        return key
+    match = nearest(key, SETTING_PLACES)
+    hint = f"the nearest known key is {match}" if match else f"known: {', '.join(SETTING_PLACES)}"
+    raise ScenarioError(f"{key}: unknown setting; {hint}")
+
+
+def _may_be_unset(name: str) -> bool:
+    field = Settings.model_fields.get(name)
+    return field is not None and type(None) in get_args(field.annotation)
+
+
+def _copied(document: Mapping[str, object]) -> dict[str, object]:
+    return {
+        key: _copied(value) if isinstance(value, Mapping) else value
+        for key, value in document.items()
+    }

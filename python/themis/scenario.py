@@ -1,0 +1,265 @@
+"""A scenario: one TOML file that says which workload runs on which cluster under which rules."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from themis.errors import ScenarioError
+from themis.overrides import SETTING_PLACES, apply_overrides
+from themis.settings import PolicySettings, RunSettings, Settings
+from themis.toml_text import toml_text
+from themis.validation import scenario_error
+
+if TYPE_CHECKING:
+    from themis.cluster import Cluster
+    from themis.workload import Workload
+
+__all__ = ["Experiment", "Scenario"]
+
+_TABLE = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
+_PATH_KEYS = (("cluster", "file"), ("workload", "trace"))
+
+
+class Experiment(NamedTuple):
+    """What a scenario builds: all that a simulation needs."""
+
+    workload: Workload
+    cluster: Cluster
+    policy: str
+    settings: Settings
+    seed: int
+
+
+class MachineRow(BaseModel):
+    """One machine of a cluster that is listed in the scenario itself."""
+
+    model_config = _TABLE
+
+    machine: str = Field(description="unique name")
+    rack: str = Field(description="name of its rack")
+    gpus: int = Field(ge=1, description="number of GPUs")
+    gpu_type: str = Field(default="gpu", description="type of its GPUs")
+    slot_gpus: int | None = Field(
+        default=None, ge=1, description="GPUs of one fast link island; unset: all of the machine"
+    )
+
+
+class ClusterTable(BaseModel):
+    """Where the cluster is described: exactly one of the three keys."""
+
+    model_config = _TABLE
+
+    spec: str | None = Field(default=None, description="short form, for example 8x(8x8)")
+    file: str | None = Field(default=None, description="path of a cluster file (TOML)")
+    machines: Annotated[tuple[MachineRow, ...], Field(strict=False)] | None = Field(
+        default=None, description="the machines themselves"
+    )
+
+    @model_validator(mode="after")
+    def _one_description(self) -> Self:
+        given = [key for key in ("spec", "file", "machines") if getattr(self, key) is not None]
+        if len(given) != 1:
+            found = " and ".join(given) if given else "none of them"
+            raise ValueError(f"expected exactly one of spec, file or machines, found {found}")
+        if self.machines == ():
+            raise ValueError("machines is empty: expected one machine or more")
+        return self
+
+
+class GroupTable(BaseModel):
+    """How jobs are grouped into apps: one user's jobs of one kind, submitted close together."""
+
+    model_config = _TABLE
+
+    gap_s: float = Field(default=60.0, ge=0, description="longest pause inside an app, in seconds")
+    max_jobs: int = Field(default=100, ge=1, description="most jobs of an app")
+    keys: Annotated[tuple[str, ...], Field(strict=False)] = Field(
+        default=("user", "tenant", "gang_size"), description="columns that an app's jobs share"
+    )
+
+
+class WorkloadTable(BaseModel):
+    """Where the jobs come from: a trace file or a generator, and what is done to them."""
+
+    model_config = _TABLE
+
+    trace: str | None = Field(default=None, description="path of a trace file")
+    format: str | None = Field(default=None, description="its format; unset: recognised")
+    options: dict[str, object] = Field(default={}, description="options of the format")
+    generate: str | None = Field(default=None, description="name of a generator")
+    params: dict[str, object] = Field(default={}, description="parameters of the generator")
+    group_into_apps: GroupTable | None = Field(
+        default=None, description="group jobs into apps; unset: as the trace says"
+    )
+    load: float | None = Field(
+        default=None, gt=0, description="factor on the rate of arrivals; no unit"
+    )
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Self:
+        if (self.trace is None) == (self.generate is None):
+            found = "none" if self.trace is None else "both"
+            raise ValueError(f"expected exactly one of trace or generate, found {found}")
+        idle = {"trace": ("generate", "params"), "generate": ("trace", "format", "options")}
+        source = "trace" if self.trace is not None else "generate"
+        for key in idle[source]:
+            if getattr(self, key):
+                raise ValueError(f"{key} has no meaning with {source}: leave it out")
+        return self
+
+
+class PolicyTable(PolicySettings):
+    """The policy's name and the rules of Themis."""
+
+    name: str = Field(default="themis", description="name of the policy")
+
+
+class Scenario(BaseModel):
+    """Everything that a run depends on, checked and frozen.
+
+    Paths are absolute once a scenario is loaded, so that it means the same from everywhere.
+    """
+
+    model_config = _TABLE
+
+    schema_version: Literal[1] = Field(default=1, description="version of this schema")
+    seed: int = Field(default=0, ge=0, lt=2**63, description="seed of every random choice")
+    cluster: ClusterTable
+    workload: WorkloadTable
+    policy: PolicyTable = PolicyTable()
+    settings: RunSettings = RunSettings()
+
+    @classmethod
+    def parse(
+        cls, document: Mapping[str, object], *, directory: Path, file: str | None = None
+    ) -> Self:
+        """Return the scenario that a document (nested tables) describes.
+
+        Parameters
+        ----------
+        document
+            Nested tables, as TOML gives them.
+        directory
+            Where relative paths start.
+        file
+            Named first in the message of an error.
+
+        Raises
+        ------
+        ScenarioError
+            Lists every unknown key, with the nearest known one, and every value that is not
+            allowed, with what was expected.
+        """
+        try:
+            return cls.model_validate(_with_absolute_paths(document, directory))
+        except ValidationError as error:
+            raise scenario_error(error, cls, file=file, homes=SETTING_PLACES) from None
+
+    @classmethod
+    def load(cls, path: str | PathLike[str], *, overrides: Iterable[tuple[str, str]] = ()) -> Self:
+        """Return the scenario in a TOML file, with (key, text) pairs laid over it.
+
+        Relative paths in the file start at its folder.
+
+        Raises
+        ------
+        ScenarioError
+            The file cannot be read, is not TOML, or describes no valid scenario.
+        """
+        document = apply_overrides(read_toml(Path(path)), overrides)
+        return cls.parse(document, directory=Path(path).parent, file=str(path))
+
+    def to_toml(self) -> str:
+        """Return the scenario as TOML with every setting written out; reading it gives it back."""
+        document = self.model_dump(mode="python")
+        workload = document["workload"]
+        for key in ("options", "params"):
+            if not workload[key]:
+                del workload[key]
+        document["policy"] = {"name": self.policy.name, **document["policy"]}
+        return toml_text(document)
+
+    def build(self) -> Experiment:
+        """Read the trace or generate the workload, and build the cluster.
+
+        Raises
+        ------
+        ClusterError
+            The cluster's description is invalid.
+        TraceError
+            The trace cannot be read, or the generator is unknown or refuses a parameter.
+        """
+        cluster = self._build_cluster()
+        workload = self._build_workload()
+        policy = self.policy.model_dump(exclude={"name"})
+        settings = Settings(**policy, **self.settings.model_dump())
+        return Experiment(workload, cluster, self.policy.name, settings, self.seed)
+
+    def _build_cluster(self) -> Cluster:
+        import polars as pl  # noqa: PLC0415 - a scenario is checked without it
+
+        from themis.cluster import Cluster  # noqa: PLC0415 - the same
+
+        table = self.cluster
+        if table.spec is not None:
+            return Cluster.parse(table.spec)
+        if table.file is not None:
+            return Cluster.from_toml(table.file)
+        rows = [
+            {**row.model_dump(), "slot_gpus": row.slot_gpus or row.gpus}
+            for row in table.machines or ()
+        ]
+        return Cluster.from_frame(pl.DataFrame(rows))
+
+    def _build_workload(self) -> Workload:
+        from themis.generate import generate  # noqa: PLC0415 - a scenario is checked without it
+        from themis.traces import read_trace  # noqa: PLC0415 - the same
+
+        table = self.workload
+        if table.trace is not None:
+            workload = read_trace(table.trace, format=table.format, **table.options)
+        else:
+            workload = generate(table.generate or "", **{"seed": self.seed, **table.params})
+        if table.group_into_apps is not None:
+            workload = workload.group_into_apps(**table.group_into_apps.model_dump())
+        if table.load is not None:
+            workload = workload.scale(load=table.load)
+        return workload
+
+
+def read_toml(path: Path) -> dict[str, object]:
+    """Return the tables of a TOML file.
+
+    Raises
+    ------
+    ScenarioError
+        The file cannot be read or is not TOML; the message names it, and the line.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise ScenarioError(f"{path}: no such file") from None
+    except OSError as error:
+        raise ScenarioError(f"{path}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ScenarioError(f"{path}: not text in UTF-8 (byte {error.start})") from error
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ScenarioError(f"{path}: not valid TOML: {error}") from error
+
+
+def _with_absolute_paths(document: Mapping[str, object], directory: Path) -> dict[str, object]:
+    changed = dict(document)
+    for table, key in _PATH_KEYS:
+        values = changed.get(table)
+        path = values.get(key) if isinstance(values, Mapping) else None
+        if isinstance(values, Mapping) and isinstance(path, str) and path:
+            changed[table] = {**values, key: str((directory / path).absolute())}
+    return changed

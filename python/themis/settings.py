@@ -1,0 +1,136 @@
+"""The settings of a simulation: every rule that a user can change, with its default.
+
+The defaults are those that behaved best in measurements or those of the paper's testbed; each
+description says what the value means and in which unit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from themis.validation import scenario_error
+
+__all__ = ["PolicySettings", "RunSettings", "Settings"]
+
+_LONGEST_S = 1e12  # 30,000 years: keeps sums of times, in microseconds, inside 64-bit integers
+
+Payment = Literal["lottery", "lease", "gpus", "gpus_random", "none"]
+OutsideOption = Literal["min_bundle", "fair_share", "cached", "unbounded"]
+FilterKey = Literal["best_case", "holdings", "cached"]
+
+
+class PolicySettings(BaseModel):
+    """Rules of the Themis policy and of the ideal time that every policy is measured against."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
+
+    fairness_knob: float = Field(
+        default=0.8,
+        ge=0,
+        le=1,
+        description="f: offers go to the fraction 1 - f of the apps that are worst off; no unit",
+    )
+    payment: Payment = Field(
+        default="lottery",
+        description="how a winner's hidden payment c, a fraction of its bundle, is made whole",
+    )
+    outside_option: OutsideOption = Field(
+        default="min_bundle", description="what an app without GPUs is worth in the auction"
+    )
+    filter_key: FilterKey = Field(
+        default="best_case", description="the rho by which apps are ordered before an offer"
+    )
+    leftover: Literal["random", "worst_first"] = Field(
+        default="random", description="who gets the GPUs that nobody won"
+    )
+    t_id: Literal["paper", "critical_path", "demand_capped"] = Field(
+        default="paper", description="the reading of the ideal time of an app alone in 1/N share"
+    )
+    min_lease_s: float = Field(
+        default=60.0,
+        ge=0,
+        le=_LONGEST_S,
+        description="shortest lease that payments and round ends may leave, in seconds",
+    )
+
+
+class RunSettings(BaseModel):
+    """Rules of the simulated cluster: leases, the cost of a switch, the end of the run."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
+
+    lease_s: float = Field(
+        default=600.0, ge=0.001, le=_LONGEST_S, description="length of a lease, in seconds"
+    )
+    lease_mode: Literal["aligned", "rolling"] = Field(
+        default="aligned",
+        description="aligned: leases end on multiples of lease_s; rolling: each has its own clock",
+    )
+    restart_s: float = Field(
+        default=35.0,
+        ge=0,
+        le=_LONGEST_S,
+        description="time that a job needs on new GPUs before it works, in seconds",
+    )
+    checkpoint_s: float = Field(
+        default=8.0,
+        ge=0,
+        le=_LONGEST_S,
+        description="time that a job needs to save its state before it leaves GPUs, in seconds",
+    )
+    horizon_s: float | None = Field(
+        default=None,
+        gt=0,
+        le=_LONGEST_S,
+        description="end of the run on the workload's clock, in seconds; unset: none",
+    )
+    bid_error: float = Field(
+        default=0.0, description="error of the agents' estimates; only 0 in this version; no unit"
+    )
+    liars: float | None = Field(
+        default=None, description="share of agents that misreport; only unset in this version"
+    )
+
+    @field_validator("bid_error", mode="after")
+    @classmethod
+    def _no_bid_error(cls, value: float) -> float:
+        if value != 0:
+            raise ValueError("not supported by this version: only 0 (exact bids) is")
+        return value
+
+    @field_validator("liars", mode="after")
+    @classmethod
+    def _no_liars(cls, value: float | None) -> float | None:
+        if value is not None:
+            raise ValueError("not supported by this version: leave it unset")
+        return value
+
+
+class Settings(PolicySettings, RunSettings):
+    """All settings of a simulation, checked and frozen.
+
+    Numbers may be given as whole numbers where a fraction is meant; nothing else is converted.
+    """
+
+    @classmethod
+    def parse(cls, values: Mapping[str, object]) -> Self:
+        """Return the settings that ``values`` names, the others at their defaults.
+
+        Parameters
+        ----------
+        values
+            Setting name to value, for example ``{"fairness_knob": 0.5, "payment": "none"}``.
+
+        Raises
+        ------
+        ScenarioError
+            A name is unknown or a value is not allowed; the message lists every such entry with
+            its value, what was expected, and the nearest known name.
+        """
+        try:
+            return cls.model_validate(dict(values))
+        except ValidationError as error:
+            raise scenario_error(error, cls) from None
