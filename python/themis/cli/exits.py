@@ -55,6 +55,10 @@ def _said(error: BaseException) -> int:
     if isinstance(error, ThemisError):
         click.echo(f"themis: error: {error}", err=True)
         return ExitCode.BAD_INPUT
+    if isinstance(error, OSError):
+        where = f"{error.filename}: " if error.filename else ""
+        click.echo(f"themis: error: {where}{error.strerror or error}", err=True)
+        return ExitCode.RUN_FAILED
     if os.environ.get("THEMIS_DEBUG", "") not in {"", "0"}:
         traceback.print_exception(error)
     lines = str(error).splitlines() or ["(no message)"]

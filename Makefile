@@ -1,0 +1,108 @@
+# Needs make, a Rust toolchain and Python 3.11 or newer; everything else is installed below .venv
+# and target. `make help` lists the targets.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules
+
+# The newest Python that is there, or the one given: make test PYTHON=/path/to/python3.12
+PYTHON ?= $(shell for candidate in python3 python3.14 python3.13 python3.12 python3.11 python; do \
+  if "$$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; \
+  then echo "$$candidate"; break; fi; done)
+
+BUILD := .venv
+DEMO := target/demo-venv
+TEST := target/test-venv
+WHEEL := target/wheel.stamp
+
+RUST_SOURCES := Cargo.toml Cargo.lock $(shell find rust -name '*.rs' -o -name Cargo.toml)
+PYTHON_SOURCES := pyproject.toml README.md LICENSE \
+  $(shell find python -type f -not -name '*.pyc' -not -name '*.so')
+
+# One interpreter for every build of the extension, so that cargo rebuilds nothing needlessly
+export PYO3_PYTHON := $(abspath $(BUILD))/bin/python
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+PIP_INSTALL = -m pip install --quiet
+
+.PHONY: help
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
+
+.PHONY: demo
+demo: $(DEMO)/wheel.stamp ## Build the wheel, install it, run the built-in example
+	$(DEMO)/bin/themis demo
+
+.PHONY: test
+test: lint test-rust test-python ## Run all checks and tests
+
+.PHONY: lint
+lint: $(TEST)/wheel.stamp ## Formatting, lints, types, stubs
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
+	$(TEST)/bin/ruff format --check .
+	$(TEST)/bin/ruff check .
+	$(TEST)/bin/mypy
+	cd target && test-venv/bin/stubtest themis._core
+
+.PHONY: test-rust
+test-rust: $(BUILD)/tools.stamp ## Tests of the Rust crates
+	cargo test --workspace --locked --quiet
+
+.PHONY: test-python
+test-python: $(TEST)/wheel.stamp ## Tests of the installed wheel
+	$(TEST)/bin/pytest
+
+.PHONY: bench
+bench: $(TEST)/wheel.stamp ## Benchmarks of the installed wheel
+	$(TEST)/bin/pytest bench --benchmark-only
+
+.PHONY: dev
+dev: $(BUILD)/tools.stamp ## Install an editable debug build into .venv
+	$(BUILD)/bin/python $(PIP_INSTALL) --group lint --group test --group bench
+	$(BUILD)/bin/maturin develop --locked
+
+.PHONY: fmt
+fmt: $(TEST)/tools.stamp ## Format all sources
+	cargo fmt --all
+	$(TEST)/bin/ruff check --select I --fix .
+	$(TEST)/bin/ruff format .
+
+.PHONY: clean
+clean: ## Remove all that was built, .venv included
+	rm -rf target dist .venv
+
+$(BUILD)/tools.stamp: pyproject.toml
+	@test -n "$(PYTHON)" || { echo "error: no Python 3.11 or newer found; \
+	name one: make PYTHON=/path/to/python3" >&2; exit 1; }
+	@cargo --version >/dev/null || { echo "error: cargo does not run; \
+	install a Rust toolchain" >&2; exit 1; }
+	$(PYTHON) -m venv $(BUILD)
+	$(BUILD)/bin/python $(PIP_INSTALL) --upgrade 'pip>=25.1'
+	$(BUILD)/bin/python $(PIP_INSTALL) --group build
+	touch $@
+
+$(WHEEL): $(BUILD)/tools.stamp $(RUST_SOURCES) $(PYTHON_SOURCES)
+	rm -f dist/themis_sched-*.whl
+	$(BUILD)/bin/maturin build --release --locked --out dist
+	mkdir -p target && touch $@
+
+$(DEMO)/wheel.stamp: $(WHEEL)
+	$(BUILD)/bin/python -m venv --without-pip $(DEMO)
+	$(BUILD)/bin/python -m pip --python $(DEMO)/bin/python install --quiet \
+	  --force-reinstall --no-deps dist/themis_sched-*.whl
+	$(BUILD)/bin/python -m pip --python $(DEMO)/bin/python install --quiet dist/themis_sched-*.whl
+	touch $@
+
+$(TEST)/tools.stamp: $(BUILD)/tools.stamp
+	$(BUILD)/bin/python -m venv --without-pip $(TEST)
+	$(BUILD)/bin/python -m pip --python $(TEST)/bin/python install --quiet \
+	  --group lint --group test --group bench
+	touch $@
+
+$(TEST)/wheel.stamp: $(TEST)/tools.stamp $(WHEEL)
+	$(BUILD)/bin/python -m pip --python $(TEST)/bin/python install --quiet \
+	  --force-reinstall --no-deps dist/themis_sched-*.whl
+	$(BUILD)/bin/python -m pip --python $(TEST)/bin/python install --quiet dist/themis_sched-*.whl
+	touch $@

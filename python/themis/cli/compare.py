@@ -1,0 +1,185 @@
+"""``themis compare``: several policies on the same workload and cluster."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from themis.cli.console import note, print_json, print_table
+from themis.cli.options import force_option, json_option, quiet_option, threads_option
+from themis.cli.progress import Progress, progress_bar
+from themis.cli.results import check_output, metric_table, over_seeds, say_remarks
+from themis.cli.run import check_policy
+from themis.cli.scenario_flags import ScenarioFlags, scenario_flags
+
+if TYPE_CHECKING:
+    from themis.comparison import Comparison
+    from themis.scenario import Experiment
+
+__all__ = ["compare", "play_all", "show"]
+
+_DEFAULT_POLICIES = "themis,tiresias,fifo,max_rho"
+
+
+@click.command(short_help="Simulate several policies on the same workload.")
+@scenario_flags
+@click.option(
+    "--policies",
+    metavar="A,B,...",
+    default=_DEFAULT_POLICIES,
+    show_default=True,
+    help="Policies to compare.",
+)
+@click.option(
+    "--seeds",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Runs a policy: with --seed and the numbers after it.",
+)
+@click.option("-o", "--out", metavar="DIR", help="Directory for results, tables and report.")
+@click.option(
+    "--print-scenario", is_flag=True, help="Write the scenario that the flags mean; run nothing."
+)
+@force_option
+@threads_option
+@json_option
+@quiet_option
+def compare(
+    *,
+    flags: ScenarioFlags,
+    policies: str,
+    seeds: int,
+    out: str | None,
+    print_scenario: bool,
+    force: bool,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Simulate several policies on the same workload and cluster.
+
+    Flags are those of `themis run`. With several seeds the table shows medians. With --out each
+    policy's result, the tables and report.html are kept; an earlier comparison there is
+    replaced.
+    """
+    scenario = flags.resolve()
+    if print_scenario:
+        click.echo(scenario.to_toml(), nl=False)
+        return
+    names = [name.strip() for name in policies.split(",") if name.strip()]
+    if out is not None:
+        check_output(out, force=force)
+    for name in names:
+        check_policy(name)
+    experiment = scenario.build()
+    numbers = range(experiment.seed, experiment.seed + seeds)
+    comparison = play_all(experiment, names, numbers, out=out, force=force, quiet=quiet)
+    show(comparison, f"{', '.join(names)} on {experiment.cluster}", out=out, as_json=as_json)
+    if out is None:
+        note("nothing was kept; --out DIR keeps results and report", quiet=quiet)
+
+
+def play_all(
+    experiment: Experiment,
+    policies: Sequence[str],
+    seeds: Sequence[int],
+    *,
+    out: str | None,
+    force: bool,
+    quiet: bool,
+) -> Comparison:
+    """Play an experiment under every policy and seed, with bars, notes and times.
+
+    Parameters
+    ----------
+    experiment
+        Workload, cluster and settings; its own policy is not looked at.
+    policies, seeds
+        Every policy is played with every seed.
+    out
+        Directory for the comparison, or None.
+    force, quiet
+        As the flags.
+    """
+    from themis.compare import compare as play  # noqa: PLC0415 - loads polars
+
+    watch = _Watch(quiet=quiet)
+    with watch.stack, _keeping_finished_runs(out):
+        comparison = play(
+            experiment.workload,
+            experiment.cluster,
+            policies=policies,
+            seeds=seeds,
+            progress=watch,
+            out=out,
+            force=force,
+            **experiment.settings.model_dump(),
+        )
+    watch.finish()
+    say_remarks(experiment.workload, [run.manifest for run in comparison.runs], quiet=quiet)
+    return comparison
+
+
+def show(comparison: Comparison, title: str, *, out: str | None, as_json: bool) -> None:
+    """Print the table of policies and where the report is, or both as JSON."""
+    report = None if out is None else str(Path(out).absolute() / "report.html")
+    if as_json:
+        print_json({**comparison.summary(), "report": report})
+        return
+    columns = over_seeds([(run.label, run.summary) for run in comparison.runs])
+    if len(comparison.seeds) > 1:
+        title += f": median of {len(comparison.seeds)} seeds"
+    else:
+        title += f", seed {comparison.seeds[0]}"
+    print_table(metric_table(title, columns))
+    if report is not None:
+        click.echo(f"report: {report}")
+
+
+@dataclass
+class _Watch:
+    """Moves a bar a run, and says how long each run took."""
+
+    quiet: bool
+    stack: ExitStack = field(default_factory=ExitStack)
+    run: tuple[str, int] | None = None
+    started: float = 0.0
+    bar: Progress | None = None
+
+    def __call__(
+        self, policy: str, seed: int, done_jobs: int, total_jobs: int, sim_time_s: float
+    ) -> None:
+        if self.run != (policy, seed):
+            self.finish()
+            self.run, self.started = (policy, seed), time.perf_counter()
+            title = f"{policy}, seed {seed}"
+            self.bar = self.stack.enter_context(progress_bar(title, quiet=self.quiet))
+        if self.bar is not None:
+            self.bar(done_jobs, total_jobs, sim_time_s)
+
+    def finish(self) -> None:
+        """Close the bar of the last run and say how long the run took."""
+        self.stack.close()
+        if self.run is not None:
+            policy, seed = self.run
+            took_s = time.perf_counter() - self.started
+            note(f"{policy}, seed {seed}: {took_s:.1f} s", quiet=self.quiet)
+        self.run = None
+
+
+@contextmanager
+def _keeping_finished_runs(out: str | None) -> Iterator[None]:
+    """Say where the runs are that had finished when a later one failed or was interrupted."""
+    existed = out is not None and Path(out).exists()
+    try:
+        yield
+    except BaseException:
+        if out is not None and not existed and Path(out).exists():
+            note(f"the runs that had finished are in {Path(out).absolute()}")
+        raise

@@ -1,0 +1,120 @@
+"""Directories that results go to, and the figures that are shown of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING
+
+from themis.cli.console import Cell, Table, note
+
+if TYPE_CHECKING:
+    from themis.workload import Workload
+
+__all__ = ["Summary", "check_output", "metric_table", "over_seeds", "say_remarks"]
+
+Summary = Mapping[str, float | bool | None]
+"""Metrics of a run by name."""
+
+_SHOWN = (
+    "apps",
+    "apps_done",
+    "apps_infeasible",
+    "apps_unfinished",
+    "jobs",
+    "rho_max",
+    "rho_median",
+    "share_rho_le_1",
+    "jain",
+    "app_completion_mean_s",
+    "app_completion_p95_s",
+    "makespan_s",
+    "gpu_s",
+    "utilisation",
+    "placement_score",
+    "preemptions",
+    "auctions",
+)
+"""The metrics that a terminal shows; docs/metrics.md defines them."""
+
+_HOUR_S = 3600.0
+_IN_HOURS = {"s": "h", "GPU-s": "GPU-h"}
+
+
+class _Probed(Exception):  # noqa: N818 - not an error
+    """Leaves the probe of a directory before anything is put there."""
+
+
+def check_output(directory: str | Path, *, force: bool) -> None:
+    """Refuse, before a long run, a directory that could not be written after it.
+
+    Raises
+    ------
+    ThemisError
+        It is a file, holds foreign files, or cannot be written.
+    """
+    from themis.atomic_directory import new_directory  # noqa: PLC0415 - on use
+
+    try:
+        with new_directory(Path(directory), force=force):
+            raise _Probed
+    except _Probed:
+        return
+
+
+def metric_table(title: str, columns: Mapping[str, Summary]) -> Table:
+    """Return the shown metrics, a row each, with a column for each policy or run.
+
+    Times are in hours and GPU time in GPU-hours; metrics that no column has are left out.
+    """
+    from themis.metrics.catalogue import CATALOGUE  # noqa: PLC0415 - on use
+
+    rows: list[Sequence[Cell]] = []
+    for name in _SHOWN:
+        metric = CATALOGUE[name]
+        cells = [summary.get(name) for summary in columns.values()]
+        if all(cell is None for cell in cells):
+            continue
+        unit = _IN_HOURS.get(metric.unit)
+        if unit is not None:
+            cells = [None if cell is None else cell / _HOUR_S for cell in cells]
+        rows.append([f"{metric.title} ({unit})" if unit else metric.title, *cells])
+    return Table(title=title, columns=["", *columns], rows=rows)
+
+
+def over_seeds(runs: Sequence[tuple[str, Summary]]) -> dict[str, Summary]:
+    """Return each policy's metrics: those of its only run, or the median over its seeds."""
+    by_policy: dict[str, list[Summary]] = {}
+    for policy, summary in runs:
+        by_policy.setdefault(policy, []).append(summary)
+    return {policy: _median(summaries) for policy, summaries in by_policy.items()}
+
+
+def _median(summaries: Sequence[Summary]) -> Summary:
+    if len(summaries) == 1:
+        return summaries[0]
+    known = {
+        name: [value for run in summaries if (value := run[name]) is not None]
+        for name in summaries[0]
+    }
+    return {name: median(values) if values else None for name, values in known.items()}
+
+
+def say_remarks(
+    workload: Workload, manifests: Iterable[Mapping[str, object]], *, quiet: bool
+) -> None:
+    """Say what reading, transforming and simulating a workload had to remark, each once."""
+    remarks: list[str] = []
+    reading = workload.source.report
+    if reading is not None and reading.rejected.height:
+        remarks.append(
+            f"{reading.rejected.height:,} of {reading.rows:,} rows of the trace were not used; "
+            "themis check names them"
+        )
+    remarks += workload.notes
+    for manifest in manifests:
+        noted = manifest.get("notes")
+        remarks += map(str, noted) if isinstance(noted, list) else ()
+    for remark in dict.fromkeys(remarks):
+        note(remark, quiet=quiet)

@@ -1,0 +1,104 @@
+"""``themis run``: one policy on one workload and cluster."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from themis.cli.console import note, print_json, print_table
+from themis.cli.options import force_option, json_option, quiet_option, threads_option
+from themis.cli.progress import progress_bar
+from themis.cli.results import check_output, metric_table, say_remarks
+from themis.cli.scenario_flags import ScenarioFlags, scenario_flags
+
+if TYPE_CHECKING:
+    from themis.result import Result
+    from themis.scenario import Experiment
+
+__all__ = ["check_policy", "run"]
+
+
+@click.command(short_help="Simulate one policy on a workload and a cluster.")
+@scenario_flags
+@click.option("-o", "--out", metavar="DIR", help="Directory for the result.")
+@click.option(
+    "--print-scenario", is_flag=True, help="Write the scenario that the flags mean; run nothing."
+)
+@force_option
+@threads_option
+@json_option
+@quiet_option
+def run(
+    *,
+    flags: ScenarioFlags,
+    out: str | None,
+    print_scenario: bool,
+    force: bool,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Simulate one policy on a workload and a cluster.
+
+    SCENARIO is a TOML file; flags are laid over it, or stand alone: --trace and --cluster are
+    enough. With --out the result is kept: manifest, summary and Parquet tables. An earlier
+    result there is replaced.
+    """
+    scenario = flags.resolve()
+    if print_scenario:
+        click.echo(scenario.to_toml(), nl=False)
+        return
+    if out is not None:
+        check_output(out, force=force)
+    check_policy(scenario.policy.name)
+    experiment = scenario.build()
+    started = time.perf_counter()
+    result = play(experiment, quiet=quiet)
+    note(f"simulated in {time.perf_counter() - started:.1f} s", quiet=quiet)
+    say_remarks(experiment.workload, [result.manifest], quiet=quiet)
+    if out is not None:
+        result.write(out, force=force)
+    if as_json:
+        place = None if out is None else str(Path(out).absolute())
+        print_json({"manifest": result.manifest, "summary": result.summary(), "path": place})
+        return
+    print_table(
+        metric_table(
+            f"{result.policy} on {experiment.cluster}, seed {result.seed}",
+            {result.policy: result.summary()},
+        )
+    )
+    if out is None:
+        note("nothing was kept; --out DIR keeps the result", quiet=quiet)
+    else:
+        click.echo(f"result: {Path(out).absolute()}")
+
+
+def check_policy(name: str) -> None:
+    """Refuse an unknown policy before anything is read.
+
+    Raises
+    ------
+    PolicyError
+        There is no policy of that name; the message names the nearest one.
+    """
+    from themis.policies import resolve_policy  # noqa: PLC0415 - on use
+
+    resolve_policy(name)
+
+
+def play(experiment: Experiment, *, quiet: bool) -> Result:
+    """Simulate an experiment with a progress bar."""
+    from themis.simulate import simulate  # noqa: PLC0415 - loads the extension
+
+    with progress_bar(experiment.policy, quiet=quiet) as progress:
+        return simulate(
+            experiment.workload,
+            experiment.cluster,
+            policy=experiment.policy,
+            seed=experiment.seed,
+            progress=progress,
+            **experiment.settings.model_dump(),
+        )

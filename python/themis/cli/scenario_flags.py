@@ -1,0 +1,150 @@
+"""The flags that describe a scenario, and the scenario that they mean."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from themis.cli.options import SEEDS, Assignment
+
+if TYPE_CHECKING:
+    from themis.scenario import Scenario
+
+__all__ = ["ScenarioFlags", "cluster_table", "scenario_flags"]
+
+Pairs = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScenarioFlags:
+    """What the user gave: a scenario file, flags that are laid over it, or flags alone."""
+
+    scenario: str | None
+    trace: str | None
+    format: str | None
+    option: Pairs
+    generate: str | None
+    cluster: str | None
+    policy: str | None
+    set: Pairs
+    seed: int | None
+
+    def resolve(self) -> Scenario:
+        """Return the scenario that the flags mean.
+
+        Raises
+        ------
+        ScenarioError
+            The file, a key or a value is invalid.
+        click.UsageError
+            The flags name no workload or no cluster.
+        """
+        from themis.overrides import apply_overrides  # noqa: PLC0415 - pydantic loads slowly
+        from themis.scenario import Scenario, read_toml  # noqa: PLC0415 - the same
+
+        if self.scenario is None:
+            self._check_complete()
+        path = Path(self.scenario) if self.scenario is not None else None
+        document = read_toml(path) if path is not None else {}
+        document = apply_overrides(self._laid_over(document), self.set)
+        return Scenario.parse(
+            document, directory=path.parent if path else Path(), file=self.scenario
+        )
+
+    def _check_complete(self) -> None:
+        sets = {key for key, _ in self.set}
+        if not (self.trace or self.generate or sets & {"workload.trace", "workload.generate"}):
+            raise click.UsageError("Name a SCENARIO file, or a workload: --trace or --generate.")
+        if not (self.cluster or any(key.startswith("cluster.") for key in sets)):
+            raise click.UsageError("Name the cluster: --cluster, for example --cluster '4x(8x8)'.")
+
+    def _laid_over(self, document: Mapping[str, object]) -> dict[str, object]:
+        changed = dict(document)
+        if self.seed is not None:
+            changed["seed"] = self.seed
+        if self.cluster is not None:
+            changed["cluster"] = cluster_table(self.cluster)
+        if self.policy is not None:
+            changed["policy"] = {**_table(changed, "policy"), "name": self.policy}
+        workload = self._workload(_table(changed, "workload"))
+        if workload:
+            changed["workload"] = workload
+        return changed
+
+    def _workload(self, given: Mapping[str, object]) -> dict[str, object]:
+        from themis.overrides import parse_text_value  # noqa: PLC0415 - pydantic loads slowly
+
+        workload = dict(given)
+        if self.trace is not None or self.generate is not None:
+            for key in ("trace", "format", "options", "generate", "params"):
+                workload.pop(key, None)
+        if self.trace is not None:
+            workload["trace"] = str(Path(self.trace).absolute())
+        if self.generate is not None:
+            workload["generate"] = self.generate
+        if self.format is not None:
+            workload["format"] = self.format
+        if self.option:
+            place = "params" if "generate" in workload else "options"
+            values = {key: parse_text_value(text) for key, text in self.option}
+            workload[place] = {**_table(workload, place), **values}
+        return workload
+
+
+def cluster_table(text: str) -> dict[str, object]:
+    """Return the cluster table of a scenario for a short form or the path of a TOML file."""
+    if text.endswith(".toml"):
+        return {"file": str(Path(text).absolute())}
+    return {"spec": text}
+
+
+def scenario_flags(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the scenario's flags, as one argument ``flags``."""
+    names = [field.name for field in fields(ScenarioFlags)]
+
+    @functools.wraps(command)
+    def wrapped(**given: Any) -> Any:  # noqa: ANN401 - click's parameters
+        flags = ScenarioFlags(**{name: given.pop(name) for name in names})
+        return command(flags=flags, **given)
+
+    decorated: Callable[..., Any] = wrapped
+    for option in reversed(_OPTIONS):
+        decorated = option(decorated)
+    return decorated
+
+
+def _table(document: Mapping[str, object], key: str) -> dict[str, object]:
+    value = document.get(key)
+    return dict(value) if isinstance(value, Mapping) else {}
+
+
+_OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
+    click.argument("scenario", required=False, metavar="[SCENARIO]"),
+    click.option("--trace", metavar="FILE", help="Trace to replay."),
+    click.option("--format", metavar="NAME", help="Format of the trace; without it: recognised."),
+    click.option("--generate", metavar="NAME", help="Built-in workload instead of a trace."),
+    click.option(
+        "--option",
+        type=Assignment(),
+        multiple=True,
+        help="Option of the trace's format, or parameter of the built-in workload.",
+    ),
+    click.option(
+        "--cluster",
+        metavar="SPEC",
+        help="racks x (machines x GPUs), such as 4x(8x8); or a file that ends in .toml.",
+    ),
+    click.option("--policy", metavar="NAME", help="Scheduling policy.  [default: themis]"),
+    click.option(
+        "--set",
+        type=Assignment(),
+        multiple=True,
+        help="A setting, such as lease_s=300 or policy.fairness_knob=0.5; repeatable.",
+    ),
+    click.option("--seed", type=SEEDS, help="Seed of every random choice.  [default: 0]"),
+)
