@@ -1,0 +1,271 @@
+"""Several policies on one workload: their runs, the headline table, who won and who lost."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from themis.atomic_directory import json_text, new_directory, read_json
+from themis.digest import RunDigest, app_rows, digest
+from themis.errors import ThemisError
+from themis.metrics import Number
+from themis.metrics.catalogue import HEADLINES
+from themis.paired import Grouping, default_baseline, winners
+from themis.result import Result, load_result
+from themis.result_schema import RESULT_SCHEMA_VERSION
+
+__all__ = ["Comparison", "RunKey", "StoredResults", "load_comparison", "run_directory"]
+
+RunKey = tuple[str, int]
+"""Policy and seed of a run."""
+
+_METADATA = {"themis.schema_version": str(RESULT_SCHEMA_VERSION)}
+
+
+class StoredResults(Mapping[RunKey, Result]):
+    """Results that stay on disk; each is loaded anew whenever it is asked for."""
+
+    def __init__(self, root: Path, directories: Mapping[RunKey, str]) -> None:
+        self.root = root
+        self.directories = dict(directories)
+
+    def __getitem__(self, key: RunKey) -> Result:
+        return load_result(self.root / self.directories[key])
+
+    def __iter__(self) -> Iterator[RunKey]:
+        return iter(self.directories)
+
+    def __len__(self) -> int:
+        return len(self.directories)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison:
+    """Runs of several policies (and seeds) on the same workload and cluster.
+
+    Parameters
+    ----------
+    runs
+        One digest a run, in the order of policies, then seeds.
+    apps
+        Rows of :func:`themis.digest.app_rows`, one an app and run: the paired frame.
+    results
+        The full results by (policy, seed).
+    complete
+        False where the comparison was interrupted before its last run.
+    """
+
+    runs: Sequence[RunDigest]
+    apps: pl.DataFrame
+    results: Mapping[RunKey, Result]
+    complete: bool = True
+
+    @property
+    def policies(self) -> list[str]:
+        """Names of the policies, in order."""
+        return list(dict.fromkeys(run.label for run in self.runs))
+
+    @property
+    def seeds(self) -> list[int]:
+        """Seeds, in order."""
+        return list(dict.fromkeys(run.seed for run in self.runs))
+
+    def table(self, *, spread: bool = False) -> pl.DataFrame:
+        """One row a policy: the headline metrics, each the median over its seeds.
+
+        Parameters
+        ----------
+        spread
+            Add the lowest and highest value over the seeds (columns `<metric>_low`, `_high`).
+
+        Returns
+        -------
+        polars.DataFrame
+            policy, seeds (how many), then the metrics of
+            :data:`themis.metrics.catalogue.HEADLINES`; null where no seed has the metric.
+        """
+        rows = []
+        for policy in self.policies:
+            summaries = [run.summary for run in self.runs if run.label == policy]
+            row: dict[str, object] = {"policy": policy, "seeds": len(summaries)}
+            for name in HEADLINES:
+                row |= _over_seeds(name, summaries, spread=spread)
+            rows.append(row)
+        floats = {name: pl.Float64 for name in rows[0] if name not in ("policy", "seeds")}
+        return pl.DataFrame(rows, schema={"policy": pl.String, "seeds": pl.Int64, **floats})
+
+    def winners(self, baseline: str | None = None, *, by: Grouping = "policy") -> pl.DataFrame:
+        """Who finished sooner and later than under `baseline` (:func:`themis.paired.winners`).
+
+        Parameters
+        ----------
+        baseline
+            A policy of this comparison; fifo if it is among them, else the first but themis.
+        by
+            A row a policy, tenant, user or app.
+        """
+        return winners(self.apps, baseline or default_baseline(self.policies), by)
+
+    def summary(self) -> dict[str, object]:
+        """All metrics of all runs and the pairs against the default baseline; JSON-able."""
+        return {
+            "policies": self.policies,
+            "seeds": self.seeds,
+            "complete": self.complete,
+            "baseline": default_baseline(self.policies),
+            "runs": [{"policy": run.label, "seed": run.seed, **run.summary} for run in self.runs],
+            "winners": self.winners().to_dicts(),
+        }
+
+    def write(
+        self, directory: str | PathLike[str], *, report: bool = True, force: bool = False
+    ) -> Path:
+        """Write the comparison to `directory`, whole or not at all; the same bytes every time.
+
+        The files are manifest.json, summary.json, comparison.parquet, apps.parquet, report.html,
+        and a result directory a run (:func:`run_directory`).
+
+        Parameters
+        ----------
+        directory
+            Created with its parents. An earlier comparison or result there is replaced.
+        report
+            Write report.html too.
+        force
+            Replace a directory that holds other files as well. They are lost.
+
+        Raises
+        ------
+        ThemisError
+            The directory holds files that Themis did not write, or cannot be written.
+        """
+        target = Path(directory)
+        with new_directory(target, force=force) as partial:
+            for key, name in self.directories().items():
+                self.results[key].write(partial / name)
+            self.write_overview(partial, report=report)
+        return target
+
+    def write_overview(self, directory: Path, *, report: bool) -> None:
+        """Write all files but the results themselves into an existing directory."""
+        self.table().write_parquet(
+            directory / "comparison.parquet", compression="zstd", metadata=_METADATA
+        )
+        self.apps.write_parquet(directory / "apps.parquet", compression="zstd", metadata=_METADATA)
+        if report:
+            from themis.report import write_report  # noqa: PLC0415 - charts load slowly
+
+            write_report(self, directory / "report.html")
+        summary = {"schema_version": RESULT_SCHEMA_VERSION, **self.summary()}
+        (directory / "summary.json").write_text(json_text(summary), encoding="utf-8")
+        (directory / "manifest.json").write_text(json_text(self._manifest()), encoding="utf-8")
+
+    def directories(self) -> dict[RunKey, str]:
+        """Sub-directory of each run by (policy, seed)."""
+        if isinstance(self.results, StoredResults):
+            return dict(self.results.directories)
+        several = len(self.seeds) > 1
+        return {
+            (run.label, run.seed): run_directory(run.label, run.seed, several=several)
+            for run in self.runs
+        }
+
+    def __repr__(self) -> str:
+        apps = self.apps.get_column("app_id").n_unique()
+        return f"Comparison(policies={self.policies}, seeds={self.seeds}, apps={apps})"
+
+    def _repr_html_(self) -> str:
+        table = self.table()
+        head = "".join(f"<th>{html.escape(policy)}</th>" for policy in self.policies)
+        body = "".join(
+            f'<tr><th style="text-align:left">{html.escape(name)}</th>'
+            + "".join(f"<td>{_short(value)}</td>" for value in table.get_column(name))
+            + "</tr>"
+            for name in HEADLINES
+        )
+        return f"<table><thead><tr><th></th>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+    def _manifest(self) -> dict[str, object]:
+        directories = self.directories()
+        files = ["manifest.json", "summary.json", "comparison.parquet", "apps.parquet"]
+        return {
+            "kind": "comparison",
+            "schema_version": RESULT_SCHEMA_VERSION,
+            "complete": self.complete,
+            "files": [*files, *directories.values()],
+            "runs": [
+                {"policy": policy, "seed": seed, "directory": name}
+                for (policy, seed), name in directories.items()
+            ],
+        }
+
+
+def run_directory(policy: str, seed: int, *, several: bool) -> str:
+    """Return the name of a run's directory: the policy, and its seed where there are several."""
+    return f"{policy}-seed{seed}" if several else policy
+
+
+def load_comparison(directory: str | PathLike[str]) -> Comparison:
+    """Return the comparison that :meth:`Comparison.write` left in `directory`.
+
+    Its results stay on disk (:class:`StoredResults`).
+
+    Raises
+    ------
+    ThemisError
+        A file is missing or damaged, or has another schema version; the message names it.
+    """
+    root = Path(directory)
+    if not root.is_dir():
+        raise ThemisError(f"{root}: no such directory")
+    path = root / "manifest.json"
+    manifest = read_json(path)
+    if manifest.get("kind") != "comparison":
+        raise ThemisError(f"{path}: kind is {manifest.get('kind')!r}: expected 'comparison'")
+    version = manifest.get("schema_version")
+    if version != RESULT_SCHEMA_VERSION:
+        raise ThemisError(f"{path}: schema version {version!r}: expected {RESULT_SCHEMA_VERSION}")
+    results = StoredResults(root, _listed_runs(manifest.get("runs"), path))
+    runs, tables = [], []
+    for (policy, _), result in results.items():
+        runs.append(digest(result, policy))
+        tables.append(app_rows(result, policy))
+    return Comparison(
+        runs=runs,
+        apps=pl.concat(tables),
+        results=results,
+        complete=manifest.get("complete") is True,
+    )
+
+
+def _listed_runs(listed: object, path: Path) -> dict[RunKey, str]:
+    try:
+        if not isinstance(listed, list) or not listed:
+            raise TypeError
+        runs = {(str(run["policy"]), int(run["seed"])): str(run["directory"]) for run in listed}
+    except (KeyError, TypeError, ValueError) as error:
+        raise ThemisError(
+            f"{path}: field 'runs' is {listed!r}: expected policy, seed and directory of each run"
+        ) from error
+    return runs
+
+
+def _over_seeds(
+    name: str, summaries: Sequence[Mapping[str, Number]], *, spread: bool
+) -> dict[str, float | None]:
+    values = [float(value) for run in summaries if (value := run[name]) is not None]
+    row = {name: float(np.median(values)) if values else None}
+    if spread:
+        row[f"{name}_low"] = min(values, default=None)
+        row[f"{name}_high"] = max(values, default=None)
+    return row
+
+
+def _short(value: float | None) -> str:
+    return "n/a" if value is None else f"{value:.4g}"

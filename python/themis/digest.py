@@ -1,0 +1,64 @@
+"""A run in brief: all that tables and charts need, without its large tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import polars as pl
+
+from themis.metrics import Number
+from themis.metrics.curves import Curves, curves_of
+from themis.result import Result
+
+__all__ = ["RunDigest", "app_rows", "digest"]
+
+
+@dataclass(frozen=True, eq=False)
+class RunDigest:
+    """Summary, curves and manifest of one run, under the name that charts give it."""
+
+    label: str
+    seed: int
+    summary: Mapping[str, Number]
+    curves: Curves
+    manifest: Mapping[str, object]
+
+
+def digest(result: Result, label: str | None = None) -> RunDigest:
+    """Condense `result`; `label` defaults to its policy."""
+    return RunDigest(
+        label=label or result.policy,
+        seed=result.seed,
+        summary=result.summary(),
+        curves=curves_of(dict(result.frames)),
+        manifest=result.manifest,
+    )
+
+
+def app_rows(result: Result, policy: str) -> pl.DataFrame:
+    """One row an app for pairing with other runs: who, which run, and how it fared.
+
+    Columns: app_id, user, tenant, policy, seed, arrival_s, state, completion_s (null unless
+    done), rho, rho_is_bound, queue_s, gpu_s, useful_gpu_s, preemptions, migrations,
+    placement_score.
+    """
+    done = pl.col("state") == "done"
+    return result.apps.select(
+        "app_id",
+        "user",
+        "tenant",
+        pl.lit(policy).alias("policy"),
+        pl.lit(result.seed, dtype=pl.Int64).alias("seed"),
+        "arrival_s",
+        "state",
+        pl.when(done).then(pl.col("end_s") - pl.col("arrival_s")).alias("completion_s"),
+        "rho",
+        "rho_is_bound",
+        "queue_s",
+        "gpu_s",
+        "useful_gpu_s",
+        "preemptions",
+        "migrations",
+        "placement_score",
+    )

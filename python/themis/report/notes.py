@@ -1,0 +1,104 @@
+"""What a reader must know before trusting the figures: limits, exclusions, differences."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from themis.digest import RunDigest
+from themis.report.wording import worded
+from themis.metrics.catalogue import Unit
+
+__all__ = ["run_facts", "run_notes"]
+
+
+def run_facts(runs: Sequence[RunDigest]) -> list[tuple[str, str]]:
+    """What was run, in a line: workload, its size, cluster, seeds. Differences are left to notes."""
+    first = runs[0]
+    workload, cluster = _section(first, "workload"), _section(first, "cluster")
+    source = str(workload.get("source", ""))
+    facts = [
+        ("Workload", source.replace("\\", "/").rpartition("/")[2] or source),
+        ("Apps", worded(first.summary["apps"], Unit.COUNT)),
+        ("Jobs", worded(first.summary["jobs"], Unit.COUNT)),
+        ("Cluster", str(cluster.get("spec", ""))),
+        ("GPUs", str(cluster.get("gpus", ""))),
+        ("Seeds" if len({run.seed for run in runs}) > 1 else "Seed", _seeds(runs)),
+    ]
+    return [(name, value) for name, value in facts if value]
+
+
+def run_notes(runs: Sequence[RunDigest], *, complete: bool) -> list[str]:
+    """Sentences on the limits of the runs, each once."""
+    notes: list[str] = []
+    if not complete:
+        notes.append("The comparison was interrupted: not every run that was asked for is here.")
+    notes.extend(_differences(runs))
+    for run in runs:
+        notes.extend(_limits(run))
+    shared = [note for run in runs for note in _own_notes(run.manifest)]
+    notes.extend(_with_owner(note, runs) for note in dict.fromkeys(shared))
+    return list(dict.fromkeys(notes))
+
+
+def _limits(run: RunDigest) -> list[str]:
+    summary, name = run.summary, _name(run)
+    notes = []
+    unfinished = summary["apps_unfinished"]
+    if unfinished:
+        text = f"{name}: {unfinished:,} apps were unfinished at the horizon; figures marked as of "
+        text += "finished apps leave them out"
+        if summary["rho_bounds"]:
+            bound = worded(summary["rho_bound_max"], Unit.RATIO)
+            text += f", and the worst of them has a rho of at least {bound}"
+        notes.append(text + ".")
+    if summary["apps_infeasible"]:
+        notes.append(
+            f"{name}: {summary['apps_infeasible']:,} apps can never run on this cluster and have "
+            "no rho."
+        )
+    if summary["jobs_rejected"]:
+        notes.append(f"{name}: {summary['jobs_rejected']:,} jobs were rejected.")
+    return notes
+
+
+def _differences(runs: Sequence[RunDigest]) -> list[str]:
+    notes = []
+    for what, key in (("workloads", "sha256"), ("clusters", "spec")):
+        section = what.removesuffix("s")
+        found = {str(_section(run, section).get(key)) for run in runs}
+        if len(found) > 1:
+            notes.append(f"The runs are on different {what}: their figures do not compare.")
+    readings = {str(_section(run, "settings").get("t_id", "paper")) for run in runs}
+    if len(readings) > 1:
+        listed = ", ".join(sorted(readings))
+        notes.append(f"The runs read the ideal time T_ID differently ({listed}): so is their rho.")
+    else:
+        notes.append(f"rho is computed with the {next(iter(readings))} reading of the ideal time.")
+    return notes
+
+
+def _own_notes(manifest: Mapping[str, object]) -> list[str]:
+    found: list[str] = []
+    workload = manifest.get("workload")
+    for holder in (workload if isinstance(workload, Mapping) else {}, manifest):
+        listed = holder.get("notes")
+        found.extend(map(str, listed if isinstance(listed, list) else []))
+    return found
+
+
+def _with_owner(note: str, runs: Sequence[RunDigest]) -> str:
+    owners = [run for run in runs if note in _own_notes(run.manifest)]
+    return note if len(owners) == len(runs) else f"{', '.join(map(_name, owners))}: {note}"
+
+
+def _section(run: RunDigest, key: str) -> Mapping[str, object]:
+    section = run.manifest.get(key)
+    return section if isinstance(section, Mapping) else {}
+
+
+def _name(run: RunDigest) -> str:
+    return f"{run.label} (seed {run.seed})" if run.seed else run.label
+
+
+def _seeds(runs: Sequence[RunDigest]) -> str:
+    return ", ".join(str(seed) for seed in dict.fromkeys(run.seed for run in runs))

@@ -1,0 +1,45 @@
+"""Numbers as people read them: durations, percentages, GPU-hours."""
+
+from __future__ import annotations
+
+from themis.metrics import Number
+from themis.metrics.catalogue import Unit
+
+__all__ = ["duration", "worded"]
+
+_MINUTE, _HOUR, _DAY = 60.0, 3600.0, 86_400.0
+
+
+def worded(value: Number, unit: Unit) -> str:
+    """Return `value` with its unit, to about three digits; a dash where there is none."""
+    if value is None:
+        return "\N{EN DASH}"
+    if unit is Unit.FLAG:
+        return "yes" if value else "no"
+    number = float(value)
+    if unit is Unit.SECONDS:
+        return duration(number)
+    if unit is Unit.SHARE:
+        return f"{100 * number:.{_decimals(100 * number)}f}\N{NO-BREAK SPACE}%"
+    if unit is Unit.GPU_SECONDS:
+        return f"{number / _HOUR:,.{_decimals(number / _HOUR)}f}\N{NO-BREAK SPACE}GPU-h"
+    if unit is Unit.COUNT:
+        return f"{number:,.0f}"
+    return f"{number:,.{_decimals(number)}f}"
+
+
+def duration(seconds: float) -> str:
+    """Return a length of time in its natural unit: 41.5 s, 12.0 min, 3.25 h, 18.4 d."""
+    for unit_s, name in ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "min")):
+        if abs(seconds) >= 2 * unit_s:
+            number = seconds / unit_s
+            return f"{number:,.{_decimals(number)}f}\N{NO-BREAK SPACE}{name}"
+    return f"{seconds:.{_decimals(seconds)}f}\N{NO-BREAK SPACE}s"
+
+
+def _decimals(number: float) -> int:
+    """Decimals that leave three digits or more: 0.123, 1.23, 12.3, 123."""
+    size = abs(number)
+    if size == 0 or size >= 100:  # noqa: PLR2004 - three digits
+        return 0
+    return 1 if size >= 10 else 2 if size >= 1 else 3  # noqa: PLR2004 - the same
