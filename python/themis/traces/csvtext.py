@@ -1,0 +1,211 @@
+"""CSV text into string columns that know the physical line of every row.
+
+Line 1 is the header. A record is one line, or several when a quoted field holds line breaks; its
+line is the one where it begins. Blank lines and records with too few or too many fields come out
+as rows with a `shape` problem, so that the caller can report them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from themis.errors import TraceError
+from themis.traces.source import TraceFile, undecodable
+
+__all__ = ["SHAPE", "CsvBlock", "CsvHeader", "csv_blocks", "csv_header"]
+
+SHAPE = ("", "empty line", "too few fields", "too many fields", "repeated header")
+"""What can be wrong with a record as a whole; the index is the code in `CsvBlock.shape`."""
+
+_NEWLINE, _COMMA, _QUOTE, _CR = 10, 44, 34, 13
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class CsvHeader:
+    """Names of a header line.
+
+    Parameters
+    ----------
+    names
+        One name a field, stripped; unnamed columns are called ``unnamed_0`` and so on.
+    line
+        Its physical line: 1 unless blank lines stand before it.
+    required
+        Fields that a record must have: all but unnamed ones at the end (a trailing comma).
+    """
+
+    names: tuple[str, ...]
+    line: int
+    required: int
+
+
+@dataclass(frozen=True)
+class CsvBlock:
+    """Some consecutive records of a CSV file.
+
+    Parameters
+    ----------
+    frame
+        One String column for each name of the header; cells are stripped of blanks.
+    line
+        Int64, physical line where each record begins.
+    shape
+        Int8, index into :data:`SHAPE`.
+    record
+        Bytes of a record by its row, for messages.
+    """
+
+    frame: pl.DataFrame
+    line: npt.NDArray[np.int64]
+    shape: npt.NDArray[np.int8]
+    record: _Records
+
+
+@dataclass(frozen=True)
+class _Records:
+    data: bytes
+    start: npt.NDArray[np.int64]
+    end: npt.NDArray[np.int64]
+    fields: npt.NDArray[np.int64]
+    breaks: npt.NDArray[np.int64]
+
+    def text(self, row: int) -> str:
+        return self.data[int(self.start[row]) : int(self.end[row])].decode().strip()
+
+
+def csv_header(file: TraceFile) -> CsvHeader:
+    """Column names from the first line that is not blank.
+
+    Raises
+    ------
+    TraceError
+        The file cannot be read, or a name stands twice in the header.
+    """
+    head = file.head
+    text = head.lstrip()
+    line = 1 + head[: len(head) - len(text)].count("\n")
+    cells = [cell.strip().strip('"').strip() for cell in text.split("\n", 1)[0].split(",")]
+    names = [cell or f"unnamed_{index}" for index, cell in enumerate(cells)]
+    for name in names:
+        if names.count(name) > 1:
+            raise TraceError(
+                f"{file.name}, line {line}: column {name!r} stands twice in the header"
+            )
+    required = max((index + 1 for index, cell in enumerate(cells) if cell), default=0)
+    return CsvHeader(tuple(names), line, required)
+
+
+def csv_blocks(file: TraceFile, header: CsvHeader) -> Iterator[CsvBlock]:
+    """Records of a CSV file after its header, in blocks of bounded size.
+
+    Parameters
+    ----------
+    file
+        Where the text comes from.
+    header
+        What :func:`csv_header` found in it.
+
+    Raises
+    ------
+    TraceError
+        The bytes are not UTF-8, or a quoted field never ends.
+    """
+    line = 1
+    rest = b""
+    for piece in file.blocks():
+        data = rest + piece
+        cut = _last_break(data)
+        data, rest = data[:cut], data[cut:]
+        while line <= header.line and data:
+            data, line = data[data.index(b"\n") + 1 :], line + 1
+        if data:
+            block = _parse(file.name, data, header, line)
+            line += int(block.record.breaks.sum())
+            yield block
+    if rest and line > header.line:
+        yield _parse(file.name, rest + b"\n", header, line)
+
+
+def _last_break(data: bytes) -> int:
+    """End of the last complete record in `data`; 0 when there is none."""
+    if b'"' not in data:
+        return data.rfind(b"\n") + 1
+    codes = np.frombuffer(data, dtype=np.uint8)
+    breaks = np.flatnonzero((codes == _NEWLINE) & ~_quoted(codes))
+    return int(breaks[-1]) + 1 if breaks.size else 0
+
+
+def _quoted(codes: npt.NDArray[np.uint8]) -> Mask:
+    """Which bytes stand inside quotes."""
+    inside: Mask = np.bitwise_xor.accumulate((codes == _QUOTE).view(np.uint8)).view(np.bool_)
+    return inside
+
+
+def _scan(data: bytes) -> _Records:
+    """Where the records are, and how many fields each has."""
+    codes = np.frombuffer(data, dtype=np.uint8)
+    newline = codes == _NEWLINE
+    comma = codes == _COMMA
+    ends_all = np.flatnonzero(newline)
+    if b'"' in data:
+        outside = ~_quoted(codes)
+        newline, comma = newline & outside, comma & outside
+    end = np.flatnonzero(newline)
+    start = np.concatenate(([0], end[:-1] + 1))
+    commas = np.searchsorted(np.flatnonzero(comma), end)
+    fields = np.diff(commas, prepend=0) + 1
+    breaks = np.diff(np.searchsorted(ends_all, end, side="right"), prepend=0)
+    return _Records(data, start, end, fields, breaks)
+
+
+def _parse(name: str, data: bytes, header: CsvHeader, first_line: int) -> CsvBlock:
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise TraceError(undecodable(name, data, error, lines_before=first_line - 1)) from None
+    records = _scan(data)
+    line = first_line + np.cumsum(records.breaks) - records.breaks
+    names = [f"column_{index}" for index in range(len(header.names))]
+    frame = pl.read_csv(
+        ",".join(names).encode() + b"\n" + data,
+        schema=dict.fromkeys(names, pl.String),
+        truncate_ragged_lines=True,
+    )
+    if frame.height != len(records.end):
+        odd = np.flatnonzero(records.breaks > 1)
+        where = int(line[odd[0]]) if odd.size else first_line
+        raise TraceError(f"{name}, line {where}: a quoted field does not end where it should")
+    frame = frame.select(pl.all().str.strip_chars())
+    frame = frame.rename(dict(zip(names, header.names, strict=True)))
+    return CsvBlock(frame, line, _shape(frame, records, header), records)
+
+
+def _shape(frame: pl.DataFrame, records: _Records, header: CsvHeader) -> npt.NDArray[np.int8]:
+    """Code of what is wrong with each record as a whole."""
+    codes = np.frombuffer(records.data, dtype=np.uint8)
+    start, end, fields = records.start, records.end, records.fields
+    carriage = (end > start) & (codes[np.maximum(end - 1, 0)] == _CR)
+    end = end - carriage
+    trailing = (end > start) & (codes[np.maximum(end - 1, 0)] == _COMMA)
+    width = len(header.names)
+    shape = np.zeros(len(end), dtype=np.int8)
+    shape[fields < header.required] = 2
+    shape[(fields > width) & ~((fields == width + 1) & trailing)] = 3
+    blank = frame.to_series(0).fill_null("").eq("").to_numpy()
+    shape[(fields == 1) & blank] = 1
+    same = frame.select(
+        pl.all_horizontal(
+            pl.col(name).eq_missing(name)
+            for index, name in enumerate(header.names)
+            if index < header.required and not name.startswith("unnamed_")
+        )
+    )
+    shape[same.to_series().to_numpy()] = 4
+    return shape

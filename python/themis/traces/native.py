@@ -1,0 +1,397 @@
+"""The native format: a table of jobs, or tables of apps and jobs.
+
+One CSV or Parquet file holds jobs, one a row; a directory holds ``apps`` and ``jobs`` tables, each
+``.parquet`` or ``.csv`` (``.csv.gz``), as :meth:`Workload.write` makes them. Columns of jobs, with
+the names that are accepted:
+
+========================================  ==========================================================
+id, job_id                                required; each id once
+submit, submit_s, arrival_s               required; seconds (see the option `unit`)
+gpus, num_gpus, gang_size                 required; whole GPUs that the job needs at once
+duration, duration_s                      seconds at that gang; work is duration x GPUs
+serial_time_s                             instead of a duration: GPU-seconds of work
+max_gpus                                  GPUs that an elastic job can use; the gang if absent
+app_id                                    its app; an app of its own if absent
+user, tenant, profile, stopping, weight,  as in :data:`themis.traces.schema.APPS` and
+gpu_types, checkpoint_s, status           :data:`~themis.traces.schema.JOBS`
+========================================  ==========================================================
+
+Columns of apps: app_id (or id), and any of arrival_s (or arrival), user, tenant, stopping, weight,
+profile, gpu_types.
+
+Options
+-------
+unit
+    Unit of every time in the file: ``"s"`` (default), ``"ms"`` or ``"min"``; work in
+    ``serial_time_s`` is always in seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from themis.errors import TraceError
+from themis.traces.reader import (
+    Input,
+    Reader,
+    choice,
+    csv_rows,
+    unused_columns,
+    workload_from_rows,
+)
+from themis.traces.rows import Floats, Gathered, RowChecks
+from themis.traces.schema import MAX_TIME_S, STOPPING, apps_from_jobs
+from themis.traces.source import digest
+from themis.workload import TraceSource, Workload
+
+__all__ = ["READER"]
+
+_JOB_NAMES: Mapping[str, tuple[str, ...]] = {
+    "job_id": ("job_id", "id"),
+    "submit_s": ("submit_s", "submit", "arrival_s"),
+    "gang_size": ("gang_size", "num_gpus", "gpus"),
+    "serial_time_s": ("serial_time_s",),
+    "duration_s": ("duration_s", "duration"),
+    "start_s": ("start_s", "start"),
+    "end_s": ("end_s", "end"),
+    "max_gpus": ("max_gpus",),
+    "app_id": ("app_id",),
+    "user": ("user",),
+    "tenant": ("tenant",),
+    "profile": ("profile",),
+    "stopping": ("stopping",),
+    "weight": ("weight",),
+    "gpu_types": ("gpu_types",),
+    "checkpoint_s": ("checkpoint_s",),
+    "status": ("status",),
+}
+_APP_NAMES: Mapping[str, tuple[str, ...]] = {
+    "app_id": ("app_id", "id"),
+    "arrival_s": ("arrival_s", "arrival"),
+    **{name: (name,) for name in ("user", "tenant", "stopping", "weight", "profile", "gpu_types")},
+}
+_TEXTS = ("user", "tenant", "profile", "gpu_types", "status")
+_UNITS = {"s": 1.0, "ms": 1e-3, "min": 60.0}
+_NO_UNIT = {"submit", "duration", "start", "end"}
+_MANY_S = 366 * 86400.0
+_LONG_S = 7 * 86400.0
+
+
+def recognise(source: Input) -> str | None:
+    """A directory with a jobs table, or a table with an id, a submission and GPUs."""
+    if source.kind == "directory":
+        found = _table(source.path, "jobs")
+        return f"directory with {found.name}" if found else None
+    needed = ("job_id", "submit_s", "gang_size")
+    names = [_first(source.columns, _JOB_NAMES[column]) for column in needed]
+    if None in names:
+        return None
+    return f"{source.kind} table with {', '.join(name for name in names if name)}"
+
+
+def read(source: Input, about: TraceSource, *, unit: object = "s") -> Workload:
+    """Read a native workload; the module says which columns."""
+    unit = choice(source.name, "unit", unit, tuple(_UNITS))
+    if source.kind != "directory":
+        return _JobTable(source, unit).workload(about)
+    jobs = _table(source.path, "jobs")
+    if jobs is None:
+        raise TraceError(f"{source.name}: no jobs.parquet or jobs.csv in this directory")
+    apps = _table(source.path, "apps")
+    files = [Input(path) for path in (apps, jobs) if path is not None]
+    about = about.with_files(
+        tuple(file.name for file in files), digest(file.file for file in files)
+    )
+    table = _JobTable(Input(jobs), unit)
+    return table.workload(about, None if apps is None else _read_apps(Input(apps)))
+
+
+def _first(columns: tuple[str, ...], names: tuple[str, ...]) -> str | None:
+    return next((name for name in names if name in columns), None)
+
+
+def _table(directory: Path, stem: str) -> Path | None:
+    """The file of a table; two of them are an error."""
+    endings = (".parquet", ".csv", ".csv.gz", ".csv.zst")
+    found = [path for end in endings if (path := directory / f"{stem}{end}").is_file()]
+    if len(found) > 1:
+        raise TraceError(
+            f"{directory}: both {found[0].name} and {found[1].name}: expected one {stem} table"
+        )
+    return found[0] if found else None
+
+
+def _columns(source: Input, aliases: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
+    """Name in the source of each column that it has."""
+    names = {}
+    for column, accepted in aliases.items():
+        found = [name for name in accepted if name in source.columns]
+        if len(found) > 1:
+            raise TraceError(
+                f"{source.name}: columns {found[0]!r} and {found[1]!r} both mean {column}: "
+                "expected one of them"
+            )
+        if found:
+            names[column] = found[0]
+    return names
+
+
+def _blocks(source: Input, gathered: Gathered, known: dict[str, str]) -> Iterator[RowChecks]:
+    if source.kind == "csv":
+        yield from csv_rows(source, gathered, known.values())
+        return
+    if source.kind != "parquet":
+        raise TraceError(f"{source.name}: found {source.describe()}: expected CSV or Parquet")
+    unused_columns(source, gathered, known.values())
+    try:
+        frame = pl.read_parquet(source.path, columns=list(known.values()))
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise TraceError(f"{source.name}: damaged Parquet file: {error}") from None
+    yield RowChecks(frame, np.arange(1, frame.height + 1))
+
+
+class _JobTable:
+    """A table of jobs being read."""
+
+    def __init__(self, source: Input, unit: str) -> None:
+        self.source = source
+        self.at = _columns(source, _JOB_NAMES)
+        for column in ("job_id", "submit_s", "gang_size"):
+            if column not in self.at:
+                self._missing(column, _JOB_NAMES[column])
+        if "serial_time_s" in self.at:
+            for column in ("duration_s", "start_s", "end_s"):
+                self.at.pop(column, None)
+        elif "duration_s" not in self.at and not {"start_s", "end_s"} <= set(self.at):
+            self._missing(
+                "duration_s", ("duration", "duration_s", "serial_time_s", "start and end")
+            )
+        self.unit = unit
+        if unit != "s" and not _NO_UNIT & set(self.at.values()):
+            raise TraceError(
+                f"{source.name}: option unit is {unit!r}, but the names of the time columns say "
+                "seconds: expected one of submit, duration, start, end"
+            )
+        self.gathered = Gathered(source.name, "line" if source.kind == "csv" else "row")
+
+    def _missing(self, column: str, accepted: tuple[str, ...]) -> None:
+        found = ", ".join(self.source.columns[:20])
+        raise TraceError(
+            f"{self.source.name}: column {column!r} is missing (accepted: "
+            f"{', '.join(accepted)}): found {found}"
+        )
+
+    def workload(self, about: TraceSource, apps: pl.DataFrame | None = None) -> Workload:
+        """All rows as a workload; `apps` has the attributes of apps that a second table gives."""
+        for checks in _blocks(self.source, self.gathered, self.at):
+            if apps is not None and "app_id" in self.at:
+                self._reject_unknown_apps(checks, apps)
+            self._take(checks)
+        content = ["submit_s", "job_id", "gang_size", "serial_time_s", "max_gpus", "app_id"]
+        rows = self.gathered.rows(
+            unique="job_id", content=[*content, "weight", "stopping", "checkpoint_s", *_TEXTS]
+        )
+        rows = self._from_origin(rows)
+        self._doubt_units(rows)
+        if apps is None:
+            self._note_disagreement(rows)
+            return workload_from_rows(rows, self.gathered, about)
+        implied = apps_from_jobs(rows.select("app_id", "submit_s"))
+        return workload_from_rows(rows, self.gathered, about, apps=self._join_apps(apps, implied))
+
+    def _scale(self, column: str) -> float:
+        return _UNITS[self.unit] if self.at[column] in _NO_UNIT else 1.0
+
+    def _take(self, checks: RowChecks) -> None:
+        at = self.at
+        job_id = checks.text(at["job_id"], required=True)
+        if "start_s" in at and "duration_s" not in at:
+            self._reject_outside(checks)
+        submit_s = checks.number(at["submit_s"]) * self._scale("submit_s")
+        checks.reject(np.abs(submit_s) > MAX_TIME_S, "number too large", at["submit_s"])
+        gang = checks.gpus(at["gang_size"])
+        serial_s, work = self._work(checks, gang)
+        max_gpus = gang
+        if "max_gpus" in at:
+            given = checks.gpus(at["max_gpus"], required=False)
+            max_gpus = np.where(np.isnan(given), gang, given)
+            checks.reject(max_gpus < gang, "max_gpus below the gang", at["max_gpus"])
+            checks.reject((gang == 0) & (max_gpus > 0), "max_gpus without a gang", at["max_gpus"])
+        columns: dict[str, pl.Series | Floats] = {
+            "job_id": job_id,
+            "submit_s": submit_s,
+            "gang_size": gang,
+            "serial_time_s": serial_s,
+            "max_gpus": max_gpus,
+            "app_id": self._app_ids(checks, job_id),
+            "weight": self._weights(checks),
+            "stopping": self._stopping(checks),
+            "checkpoint_s": self._checkpoints(checks),
+        }
+        nothing = pl.repeat(None, len(gang), dtype=pl.String, eager=True)
+        for name in _TEXTS:
+            columns[name] = checks.text(at[name]) if name in at else nothing
+        self.gathered.add(checks, columns, work)
+
+    def _reject_outside(self, checks: RowChecks) -> None:
+        """Reject rows whose start or end the trace did not see."""
+        at = self.at
+        gone = {
+            c: checks.text(at[c]).is_null().to_numpy() for c in ("submit_s", "start_s", "end_s")
+        }
+        before = gone["submit_s"] & gone["start_s"] & ~gone["end_s"]
+        checks.reject(before, "began before the trace", at["end_s"])
+        checks.reject(gone["start_s"] & gone["end_s"], "never scheduled", at["job_id"])
+        checks.reject(gone["end_s"], "still running at the end", at["start_s"])
+
+    def _work(self, checks: RowChecks, gang: Floats) -> tuple[Floats, Floats]:
+        """Work as the workload keeps it, and GPU-seconds, of each row."""
+        at = self.at
+        if "serial_time_s" in at:
+            serial_s = checks.seconds(at["serial_time_s"], limit_s=np.inf)
+            checks.work(at["serial_time_s"], serial_s)
+            return serial_s, np.where(gang > 0, serial_s, 0.0 * serial_s)
+        if "duration_s" in at:
+            duration_s = checks.seconds(at["duration_s"], scale=self._scale("duration_s"))
+            blamed = at["duration_s"]
+        else:
+            start_s = checks.number(at["start_s"]) * self._scale("start_s")
+            end_s = checks.number(at["end_s"]) * self._scale("end_s")
+            checks.reject(end_s < start_s, "end before start", at["end_s"])
+            duration_s, blamed = end_s - start_s, at["end_s"]
+            checks.reject(duration_s > MAX_TIME_S, "number too large", blamed)
+        work = duration_s * gang
+        checks.work(blamed, work)
+        return np.where(gang > 0, work, duration_s), work
+
+    def _app_ids(self, checks: RowChecks, job_id: pl.Series) -> pl.Series:
+        if "app_id" not in self.at:
+            return job_id
+        return checks.text(self.at["app_id"]).fill_null(job_id)
+
+    def _weights(self, checks: RowChecks) -> Floats:
+        return _weights(checks, self.at)
+
+    def _stopping(self, checks: RowChecks) -> pl.Series:
+        return _stopping(checks, self.at)
+
+    def _checkpoints(self, checks: RowChecks) -> pl.Series:
+        if "checkpoint_s" not in self.at:
+            return pl.repeat(None, checks.frame.height, dtype=pl.Float64, eager=True)
+        found = checks.seconds(self.at["checkpoint_s"], required=False)
+        return pl.Series(found).fill_nan(None)
+
+    def _reject_unknown_apps(self, checks: RowChecks, apps: pl.DataFrame) -> None:
+        name = self.at["app_id"]
+        ids = checks.text(name, required=True)
+        known = ids.is_in(apps.get_column("app_id").implode()).fill_null(value=True).to_numpy()
+        checks.reject(~known, "app not in the apps table", name)
+
+    def _from_origin(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Rows with whole GPUs as integers and no negative time."""
+        first = float(rows.get_column("submit_s").to_numpy().min())
+        if first < 0:
+            rows = rows.with_columns(pl.col("submit_s") - first)
+            self.gathered.notes.append(f"all times were shifted by {-first:g} s: one was negative")
+        return rows.with_columns(pl.col("gang_size", "max_gpus").cast(pl.Int64))
+
+    def _doubt_units(self, rows: pl.DataFrame) -> None:
+        """Note times that look like milliseconds."""
+        if not _NO_UNIT & set(self.at.values()) or self.unit != "s":
+            return
+        run_s = rows.get_column("serial_time_s") / rows.get_column("gang_size").clip(1)
+        ends = (rows.get_column("submit_s") + run_s).to_numpy()
+        horizon = float(ends.max() - rows.get_column("submit_s").to_numpy().min())
+        median = float(np.median(run_s.to_numpy()))
+        if horizon > _MANY_S and median > _LONG_S:
+            self.gathered.notes.append(
+                f"read as seconds, the trace ends after {horizon / _MANY_S:.3g} years and its "
+                f"median job runs {median / 86400:.3g} days: are these milliseconds (unit='ms')?"
+            )
+
+    def _note_disagreement(self, rows: pl.DataFrame) -> None:
+        for column in ("user", "tenant", "stopping", "weight", "gpu_types"):
+            counts = rows.group_by("app_id").agg(pl.col(column).n_unique())
+            several = int((counts.get_column(column) > 1).sum())
+            if several:
+                self.gathered.notes.append(
+                    f"{several} apps have jobs of different {column}: the smallest value stands"
+                )
+
+    def _join_apps(self, apps: pl.DataFrame, implied: pl.DataFrame) -> pl.DataFrame:
+        """Attributes of the apps table for the apps that have jobs, with their earliest job."""
+        if "app_id" not in self.at:
+            raise TraceError(f"{self.source.name}: column 'app_id' is missing: apps are given")
+        joined = apps.join(implied.select("app_id", "arrival_s"), on="app_id", how="inner")
+        if joined.height < apps.height:
+            lone = apps.height - joined.height
+            self.gathered.notes.append(f"{lone} apps without usable jobs were left out")
+        return joined.select(implied.columns)
+
+
+def _read_apps(source: Input) -> pl.DataFrame:
+    """Attributes of apps; every row must be usable."""
+    at = _columns(source, _APP_NAMES)
+    if "app_id" not in at:
+        found = ", ".join(source.columns[:20])
+        raise TraceError(f"{source.name}: column 'app_id' is missing: found {found}")
+    gathered = Gathered(source.name, "line" if source.kind == "csv" else "row")
+    frames = []
+    for checks in _blocks(source, gathered, at):
+        nothing = pl.repeat(None, checks.frame.height, dtype=pl.String, eager=True)
+        columns = {
+            "app_id": checks.text(at["app_id"], required=True),
+            "weight": pl.Series(_weights(checks, at)),
+            "stopping": _stopping(checks, at),
+        }
+        for name in ("user", "tenant", "profile", "gpu_types"):
+            columns[name] = checks.text(at[name]) if name in at else nothing
+        frame = pl.DataFrame(columns)
+        checks.reject(
+            frame.get_column("app_id").is_duplicated().to_numpy(), "repeated id", at["app_id"]
+        )
+        _refuse_any(source, checks, gathered.row_word)
+        frames.append(frame)
+    if not frames:
+        raise TraceError(f"{source.name}: no rows after the header: expected at least one app")
+    return pl.concat(frames)
+
+
+def _refuse_any(source: Input, checks: RowChecks, row_word: str) -> None:
+    rejected = checks.rejected().filter(pl.col("reason") != "empty line")
+    if rejected.height:
+        row = rejected.sort("line").row(0, named=True)
+        raise TraceError(
+            f"{source.name}, {row_word} {row['line']}: {row['reason']} in column "
+            f"{row['column']!r}: {row['value']!r}"
+        )
+
+
+def _weights(checks: RowChecks, at: Mapping[str, str]) -> Floats:
+    if "weight" not in at:
+        return np.ones(checks.frame.height)
+    found = checks.number(at["weight"], required=False)
+    found = np.where(np.isnan(found), 1.0, found)
+    checks.reject(found <= 0, "weight not positive", at["weight"])
+    return found
+
+
+def _stopping(checks: RowChecks, at: Mapping[str, str]) -> pl.Series:
+    if "stopping" not in at:
+        return pl.repeat("all", checks.frame.height, dtype=pl.String, eager=True)
+    found = checks.text(at["stopping"]).fill_null("all")
+    checks.reject(~found.is_in(list(STOPPING)).to_numpy(), "unknown stopping rule", at["stopping"])
+    return found
+
+
+READER = Reader(
+    name="native",
+    expects="CSV or Parquet with id, submit, gpus, duration, or a directory with apps and jobs",
+    recognise=recognise,
+    read=read,
+    options=("unit",),
+)

@@ -1,0 +1,199 @@
+"""What every trace reader shares: how it is described, and how its rows become a workload."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from themis.errors import TraceError
+from themis.traces.csvtext import SHAPE, CsvBlock, CsvHeader, csv_blocks, csv_header
+from themis.traces.report import Problem
+from themis.traces.rows import Gathered, RowChecks, kept_problem
+from themis.traces.schema import JOBS, apps_from_jobs
+from themis.traces.source import TraceFile
+from themis.workload import TraceSource, Workload
+
+__all__ = ["Input", "Reader", "choice", "csv_rows", "nearest", "workload_from_rows"]
+
+
+@dataclass(frozen=True)
+class Input:
+    """A path to read, with what a glance at it tells.
+
+    Parameters
+    ----------
+    path
+        File or directory.
+    """
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        """The path, for messages."""
+        return str(self.path)
+
+    @cached_property
+    def file(self) -> TraceFile:
+        """The path as a file."""
+        return TraceFile(self.path)
+
+    @cached_property
+    def kind(self) -> str:
+        """``"directory"``, ``"parquet"``, ``"json"`` or ``"csv"``."""
+        if self.path.is_dir():
+            return "directory"
+        if self.file.kind == "parquet":
+            return "parquet"
+        return "json" if self.file.head.lstrip()[:1] in {"[", "{"} else "csv"
+
+    @cached_property
+    def header(self) -> CsvHeader:
+        """Header of a CSV file."""
+        return csv_header(self.file)
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """Column names of a CSV or Parquet file, else nothing."""
+        if self.kind == "csv":
+            return self.header.names
+        if self.kind == "parquet":
+            try:
+                return tuple(pl.read_parquet_schema(self.path))
+            except (pl.exceptions.PolarsError, OSError) as error:
+                raise TraceError(f"{self.name}: damaged Parquet file: {error}") from None
+        return ()
+
+    def describe(self) -> str:
+        """What was found, for messages."""
+        if self.kind == "csv":
+            names = ", ".join(name[:40] for name in self.columns[:20])
+            return f"a text file whose first line is: {names}"
+        if self.kind == "parquet":
+            return f"a Parquet file with columns: {', '.join(self.columns[:20])}"
+        return {"json": "a JSON file", "directory": "a directory"}[self.kind]
+
+
+@dataclass(frozen=True)
+class Reader:
+    """One trace format.
+
+    Parameters
+    ----------
+    name
+        Name of the format.
+    expects
+        What its files look like, in a phrase.
+    recognise
+        Why an input is of this format, or None if it is not.
+    read
+        Makes a workload of an input that is of this format; takes the options by name.
+    options
+        Names of the options of `read`.
+    """
+
+    name: str
+    expects: str
+    recognise: Callable[[Input], str | None]
+    read: Callable[..., Workload]
+    options: tuple[str, ...] = ()
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """`` (did you mean 'x'?)`` for the known word that is nearest, or nothing."""
+    found = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
+    return f" (did you mean {found[0]!r}?)" if found else ""
+
+
+def choice(name: str, option: str, value: object, allowed: tuple[str, ...]) -> str:
+    """`value` as one of the allowed words.
+
+    Raises
+    ------
+    TraceError
+        It is none of them.
+    """
+    if value not in allowed:
+        raise TraceError(
+            f"{name}: option {option} is {value!r}: expected one of {', '.join(allowed)}"
+        )
+    return str(value)
+
+
+def require_columns(source: Input, needed: Iterable[str]) -> None:
+    """Raise a TraceError that names the first of `needed` that the input lacks."""
+    for column in needed:
+        if column not in source.columns:
+            found = ", ".join(name[:40] for name in source.columns[:20])
+            raise TraceError(f"{source.name}: column {column!r} is missing: found {found}")
+
+
+def unused_columns(source: Input, gathered: Gathered, known: Iterable[str]) -> None:
+    """Note once which columns of the input are not in `known`."""
+    names = set(known)
+    extra = [name for name in source.columns if name not in names]
+    if extra:
+        gathered.notes.append(f"columns not used: {', '.join(extra)}")
+
+
+def csv_rows(source: Input, gathered: Gathered, known: Iterable[str]) -> Iterator[RowChecks]:
+    """Blocks of rows of a CSV file, malformed records rejected; unknown columns are noted once."""
+    unused_columns(source, gathered, known)
+    for block in csv_blocks(source.file, source.header):
+        checks = RowChecks(block.frame, block.line)
+        for code, reason in enumerate(SHAPE[1:], start=1):
+            _reject_shape(checks, block, code, reason)
+        yield checks
+
+
+def _reject_shape(checks: RowChecks, block: CsvBlock, code: int, reason: str) -> None:
+    bad = block.shape == code
+    if bad.any():
+        rows = np.flatnonzero(bad)
+        texts = pl.Series([None], dtype=pl.String).new_from_index(0, len(bad))
+        if reason != "empty line":
+            shown = pl.Series([block.record.text(int(row))[:80] for row in rows])
+            texts = texts.scatter(pl.Series(rows), shown)
+        checks.reject(bad, reason, values=texts)
+
+
+def workload_from_rows(  # noqa: PLR0913 - the accounts of one reading belong together
+    rows: pl.DataFrame,
+    gathered: Gathered,
+    source: TraceSource,
+    *,
+    kept: Iterable[Problem] = (),
+    apps: pl.DataFrame | None = None,
+) -> Workload:
+    """A workload of accepted rows, with the report of their reading.
+
+    `rows` has the columns of jobs and of their app (see :func:`schema.apps_from_jobs`) and `line`.
+    """
+    noted = [
+        kept_problem(rows, pl.col("gang_size") == 0, "no GPU", "", "kept: takes no GPU"),
+        kept_problem(rows, pl.col("serial_time_s") == 0, "no work", "", "kept: ends as it starts"),
+        *kept,
+    ]
+    jobs = rows.select(
+        (pl.col(c) if c in rows.columns else pl.lit(None)).cast(kind).alias(c)
+        for c, kind in JOBS.items()
+    )
+    report = gathered.report(jobs, noted)
+    return Workload(
+        apps=apps_from_jobs(rows) if apps is None else apps,
+        jobs=jobs,
+        source=source.with_report(report),
+    )
+
+
+def statuses(words: pl.Series, known: Mapping[str, str]) -> pl.Series:
+    """Status words of a source in the words of `schema.STATUSES`; others become ``"unknown"``."""
+    lower = words.str.to_lowercase()
+    mapped = lower.replace_strict(known, default="unknown", return_dtype=pl.String)
+    return pl.select(pl.when(lower.is_not_null()).then(mapped)).to_series()

@@ -1,0 +1,267 @@
+"""Cells into numbers, times and ids, with the first problem of every row on record."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from themis.errors import TraceError
+from themis.traces.report import REJECTED, Problem, TraceReport, problems_of
+from themis.traces.schema import MAX_GPUS, MAX_TIME_S, MAX_WORK_GPU_S
+
+__all__ = ["Floats", "Gathered", "Mask", "RowChecks", "is_missing", "kept_problem"]
+
+Floats = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+
+MISSING = ("", "na", "n/a", "<na>", "none", "null", "-")
+"""Cells that mean that there is no value, in lower case."""
+
+
+@dataclass
+class RowChecks:
+    """Reads the columns of some rows; a row is good until a check rejects it.
+
+    The first check that rejects a row gives its reason, so the order of the calls is the order of
+    the reasons.
+
+    Parameters
+    ----------
+    frame
+        The rows as found in the source.
+    line
+        Int64, number of each row in the source.
+    """
+
+    frame: pl.DataFrame
+    line: npt.NDArray[np.int64]
+    _code: npt.NDArray[np.int16] = field(init=False)
+    _classes: list[tuple[str, str, pl.Series | None]] = field(init=False, default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._code = np.zeros(self.frame.height, dtype=np.int16)
+
+    @property
+    def good(self) -> Mask:
+        """Rows that no check has rejected so far."""
+        mask: Mask = self._code == 0
+        return mask
+
+    def reject(
+        self, bad: Mask, reason: str, column: str = "", values: pl.Series | None = None
+    ) -> None:
+        """Reject good rows where `bad` holds; `values` are shown, the column's cells by default."""
+        chosen = bad & (self._code == 0)
+        if not chosen.any():
+            return
+        if values is None and column:
+            values = self.frame.get_column(column)
+        self._classes.append((reason, column, values))
+        self._code[chosen] = len(self._classes)
+
+    def rejected(self) -> pl.DataFrame:
+        """Rejected rows in the columns of `report.REJECTED`."""
+        parts = [pl.DataFrame(schema=REJECTED)]
+        for index, (reason, column, values) in enumerate(self._classes, start=1):
+            rows = np.flatnonzero(self._code == index)
+            shown = (
+                pl.Series([None] * len(rows), dtype=pl.String)
+                if values is None
+                else values.gather(rows).cast(pl.String)
+            )
+            parts.append(
+                pl.DataFrame(
+                    {
+                        "line": self.line[rows],
+                        "reason": [reason] * len(rows),
+                        "column": [column] * len(rows),
+                        "value": shown,
+                    },
+                    schema=REJECTED,
+                )
+            )
+        return pl.concat(parts)
+
+    def text(self, column: str, *, required: bool = False) -> pl.Series:
+        """Strings of a column; null where there is no value, which `required` rejects."""
+        series = self.frame.get_column(column).cast(pl.String).str.strip_chars()
+        gone = is_missing(series)
+        if required:
+            self.reject(gone.to_numpy(), "missing value", column)
+        return pl.select(pl.when(~gone).then(series).alias(column)).to_series()
+
+    def number(self, column: str, *, required: bool = True) -> Floats:
+        """Finite numbers of a column; NaN in rejected rows and, unless `required`, where missing."""
+        series = self.frame.get_column(column)
+        if series.dtype.is_numeric():
+            gone = series.is_null()
+            values = series.cast(pl.Float64, strict=False)
+        else:
+            text = series.cast(pl.String).str.strip_chars()
+            gone = is_missing(text)
+            values = text.cast(pl.Float64, strict=False)
+        missing = gone.to_numpy()
+        found: Floats = values.fill_null(float("nan")).to_numpy().copy()
+        unreadable = values.is_null().to_numpy() & ~missing
+        if required:
+            self.reject(missing, "missing value", column)
+        self.reject(unreadable, "not a number", column)
+        self.reject(~np.isfinite(found) & ~missing, "not a finite number", column)
+        found[~np.isfinite(found)] = np.nan
+        return found
+
+    def seconds(
+        self,
+        column: str,
+        *,
+        required: bool = True,
+        scale: float = 1.0,
+        limit_s: float = MAX_TIME_S,
+    ) -> Floats:
+        """Non-negative durations of a column times `scale`, in seconds."""
+        found = self.number(column, required=required) * scale
+        self.reject(found < 0, "negative duration", column)
+        self.reject(found > limit_s, "number too large", column)
+        return found
+
+    def gpus(self, column: str, *, required: bool = True) -> Floats:
+        """Whole, non-negative numbers of GPUs."""
+        found = self.number(column, required=required)
+        self.reject(found < 0, "negative number of GPUs", column)
+        self.reject(found > MAX_GPUS, "number too large", column)
+        self.reject(found != np.floor(np.nan_to_num(found)), "fraction of a GPU", column)
+        return found
+
+    def work(self, column: str, serial_time_s: Floats) -> None:
+        """Reject rows with more work than is believed; `column` names the figure at fault."""
+        self.reject(serial_time_s > MAX_WORK_GPU_S, "too much work", column)
+
+
+def is_missing(text: pl.Series) -> pl.Series:
+    """Which cells hold no value."""
+    short = text.str.len_bytes() <= max(map(len, MISSING))
+    words = pl.select(pl.when(short).then(text.str.to_lowercase())).to_series()
+    return text.is_null() | words.is_in(list(MISSING)).fill_null(value=False)
+
+
+class Gathered:
+    """Accepted rows and rejected rows of all blocks of a source.
+
+    Accepted rows have a `line` column besides the reader's own ones.
+
+    Parameters
+    ----------
+    name
+        The file, for messages.
+    row_word
+        What a line number counts: ``"line"``, ``"entry"`` or ``"row"``.
+    """
+
+    def __init__(self, name: str, row_word: str = "line") -> None:
+        self.name = name
+        self.row_word = row_word
+        self.notes: list[str] = []
+        self._rows = 0
+        self._accepted: list[pl.DataFrame] = []
+        self._rejected: list[pl.DataFrame] = []
+        self._lost_gpu_s: list[float] = []
+
+    def add(self, checks: RowChecks, columns: dict[str, pl.Series | Floats], work: Floats) -> None:
+        """Take the good rows of `columns`; `work` is each row's GPU-seconds, NaN if unknown."""
+        good = checks.good
+        self._rows += len(good)
+        rejected = checks.rejected()
+        if rejected.height:
+            self._rejected.append(rejected)
+            lost = work[~good]
+            self._lost_gpu_s.extend(lost[np.isfinite(lost) & (lost >= 0)].tolist())
+        frame = pl.DataFrame({**columns, "line": checks.line})
+        self._accepted.append(frame.filter(pl.Series(good)))
+
+    def rows(self, *, unique: str | None, content: Sequence[str]) -> pl.DataFrame:
+        """Accepted rows, each id once, sorted by `content`.
+
+        Of rows that agree in all of `content` one is kept; of rows that share the id `unique` but
+        differ, the first in the order of `content`. With `unique` None no row is a repetition.
+
+        Raises
+        ------
+        TraceError
+            No row is left.
+        """
+        frame = pl.concat(self._accepted) if self._accepted else pl.DataFrame()
+        if frame.is_empty():
+            raise TraceError(self._no_rows())
+        frame = frame.sort(*content, "line")
+        if unique is None or frame.get_column(unique).n_unique() == frame.height:
+            return frame
+        frame = frame.with_columns(
+            pl.col(unique).is_first_distinct().alias("first"),
+            (~pl.struct(content).is_first_distinct()).alias("again"),
+        )
+        self._reject_rows(frame.filter("again"), "repeated row", unique)
+        clash = ~pl.col("again") & ~pl.col("first")
+        self._reject_rows(frame.filter(clash), "conflicting id", unique)
+        return frame.filter("first").drop("again", "first")
+
+    def _reject_rows(self, rows: pl.DataFrame, reason: str, column: str) -> None:
+        if rows.is_empty():
+            return
+        self._rejected.append(
+            rows.select(
+                "line",
+                pl.lit(reason).alias("reason"),
+                pl.lit(column).alias("column"),
+                pl.col(column).alias("value"),
+            )
+        )
+        lost = rows.filter(pl.col("gang_size") > 0).get_column("serial_time_s")
+        self._lost_gpu_s.extend(lost.to_list())
+
+    def report(self, jobs: pl.DataFrame, kept: Sequence[Problem] = ()) -> TraceReport:
+        """The accounts, once `jobs` are final."""
+        rejected = pl.concat([pl.DataFrame(schema=REJECTED), *self._rejected]).sort("line")
+        work = jobs.filter(pl.col("gang_size") > 0).get_column("serial_time_s").to_list()
+        return TraceReport(
+            rows=self._rows,
+            jobs=jobs.height,
+            row_word=self.row_word,
+            problems=problems_of(rejected, kept),
+            rejected=rejected,
+            gpu_s_rows=math.fsum([*work, *self._lost_gpu_s]),
+            gpu_s_jobs=math.fsum(work),
+            notes=tuple(self.notes),
+        )
+
+    def _no_rows(self) -> str:
+        rejected = pl.concat([pl.DataFrame(schema=REJECTED), *self._rejected])
+        if rejected.is_empty():
+            return f"{self.name}: no rows after the header: expected at least one job"
+        worst = problems_of(rejected)[0]
+        where = f" in column {worst.column!r}" if worst.column else ""
+        value = f", for example {worst.values[0]!r}" if worst.values else ""
+        return (
+            f"{self.name}: none of the {self._rows} rows can be used: {worst.count} have a "
+            f"{worst.name}{where} (first at {self.row_word} {worst.lines[0]}{value})"
+        )
+
+
+def kept_problem(
+    rows: pl.DataFrame, which: pl.Expr, name: str, column: str, action: str
+) -> Problem:
+    """The class of the rows where `which` holds, which became jobs all the same."""
+    found = rows.filter(which).sort("line")
+    return Problem(
+        name=name,
+        column=column,
+        count=found.height,
+        lines=tuple(found.get_column("line").head(5).to_list()),
+        values=(),
+        action=action,
+        rejected=False,
+    )

@@ -1,0 +1,183 @@
+"""The tables of a workload: columns, types, order of the rows, and what a valid row is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import polars as pl
+
+from themis.errors import TraceError
+
+__all__ = [
+    "APPS",
+    "JOBS",
+    "MAX_GPUS",
+    "MAX_TIME_S",
+    "MAX_WORK_GPU_S",
+    "STATUSES",
+    "STOPPING",
+    "apps_from_jobs",
+    "canonical",
+]
+
+_S, _F, _I = pl.String(), pl.Float64(), pl.Int64()
+
+APPS: Mapping[str, pl.DataType] = {
+    "app_id": _S,
+    "user": _S,
+    "tenant": _S,
+    "arrival_s": _F,
+    "stopping": _S,
+    "weight": _F,
+    "profile": _S,
+    "gpu_types": _S,
+}
+"""Columns of `apps`; user, tenant, profile and gpu_types may be null."""
+
+JOBS: Mapping[str, pl.DataType] = {
+    "job_id": _S,
+    "app_id": _S,
+    "submit_s": _F,
+    "serial_time_s": _F,
+    "gang_size": _I,
+    "max_gpus": _I,
+    "profile": _S,
+    "checkpoint_s": _F,
+    "status": _S,
+}
+"""Columns of `jobs`; profile, checkpoint_s and status may be null."""
+
+STOPPING = ("all", "first")
+"""When an app is done: all its jobs have ended, or the first one has."""
+
+STATUSES = ("completed", "cancelled", "failed", "unknown")
+"""Words for how a job ended in the source."""
+
+MAX_GPUS = 1_000_000
+"""Largest gang that is believed."""
+
+MAX_TIME_S = 1e11
+"""Largest time or duration that is believed (3,170 years)."""
+
+MAX_WORK_GPU_S = 1e12
+"""Largest work of one job that is believed; it still fits 64-bit microseconds."""
+
+_NULLABLE = {"user", "tenant", "profile", "gpu_types", "checkpoint_s", "status"}
+_ARRIVAL_SLACK_S = 1e-6
+
+
+def canonical(apps: pl.DataFrame, jobs: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Validated tables in canonical column and row order.
+
+    Apps are sorted by (arrival_s, app_id); jobs by (order of their app, submit_s, job_id).
+
+    Raises
+    ------
+    TraceError
+        A column is missing, unknown or of another type; a value is null, not finite, negative or
+        out of range; an id stands twice; a job's app is missing; an app has no job; a job is
+        submitted before its app arrives, or no job of an app is submitted when it arrives.
+    """
+    apps, jobs = _conform("apps", apps, APPS), _conform("jobs", jobs, JOBS)
+    _check_values(apps, jobs)
+    apps = apps.sort("arrival_s", "app_id").rechunk()
+    order = apps.select("app_id", "arrival_s").with_row_index("app_order")
+    jobs = jobs.join(order, on="app_id", how="left", maintain_order="left")
+    _check_references(apps, jobs)
+    jobs = jobs.sort("app_order", "submit_s", "job_id").select(list(JOBS)).rechunk()
+    return apps, jobs
+
+
+def apps_from_jobs(rows: pl.DataFrame) -> pl.DataFrame:
+    """The `apps` table that jobs carrying the columns of their app imply.
+
+    `rows` has app_id, submit_s and any of user, tenant, stopping, weight, profile, gpu_types.
+    An app arrives with its earliest job. Where its jobs disagree about user, tenant, stopping,
+    weight or gpu_types the smallest value stands; a profile must be the same in all of them, else
+    it stays with the jobs and is null here.
+    """
+    defaults = {"stopping": "all", "weight": 1.0}
+    columns = [c for c in APPS if c in rows.columns and c not in {"app_id", "profile"}]
+    plans = [pl.col(column).min() for column in columns]
+    if "profile" in rows.columns:
+        one = (pl.col("profile").n_unique() == 1) & pl.col("profile").is_not_null().all()
+        plans.append(pl.when(one).then(pl.col("profile").min()).alias("profile"))
+    apps = rows.group_by("app_id").agg(pl.col("submit_s").min().alias("arrival_s"), *plans)
+    return apps.select(
+        (pl.col(c) if c in apps.columns else pl.lit(defaults.get(c))).cast(kind).alias(c)
+        for c, kind in APPS.items()
+    ).with_columns(pl.col(c).fill_null(pl.lit(value)) for c, value in defaults.items())
+
+
+def _conform(table: str, frame: pl.DataFrame, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
+    for column in schema:
+        if column not in frame.columns:
+            raise TraceError(f"workload table {table!r}: column {column!r} is missing")
+    for column in frame.columns:
+        if column not in schema:
+            raise TraceError(
+                f"workload table {table!r}: column {column!r} is unknown: "
+                f"expected {', '.join(schema)}"
+            )
+    for column, wanted in schema.items():
+        found = frame.schema[column]
+        widens = found in (wanted, pl.Null) or (
+            found.is_integer() and wanted.is_numeric() and found not in (pl.UInt64, pl.Int128)
+        )
+        if not widens:
+            raise TraceError(
+                f"workload table {table!r}: column {column!r} has type {found}: expected {wanted}"
+            )
+    return frame.select(pl.col(column).cast(kind) for column, kind in schema.items())
+
+
+def _check_values(apps: pl.DataFrame, jobs: pl.DataFrame) -> None:
+    if jobs.is_empty():
+        raise TraceError("workload table 'jobs' has no rows: expected at least one job")
+    for table, frame in (("apps", apps), ("jobs", jobs)):
+        for column in frame.columns:
+            if column not in _NULLABLE:
+                _refuse(table, frame, column, pl.col(column).is_null(), "a value")
+        for column, kind in frame.schema.items():
+            if kind == pl.Float64:
+                bad = ~pl.col(column).is_finite() | (pl.col(column).abs() > MAX_WORK_GPU_S)
+                _refuse(table, frame, column, bad, f"a number up to {MAX_WORK_GPU_S:g}")
+        key = frame.columns[0]
+        _refuse(table, frame, key, pl.col(key).is_duplicated(), "an id that stands once")
+        _refuse(table, frame, key, pl.col(key) == "", "an id that is not empty")
+    for column in ("arrival_s",):
+        _refuse("apps", apps, column, pl.col(column) < 0, "0 or more")
+    _refuse("apps", apps, "weight", pl.col("weight") <= 0, "a positive weight")
+    allowed = pl.col("stopping").is_in(list(STOPPING))
+    _refuse("apps", apps, "stopping", ~allowed, f"one of {', '.join(STOPPING)}")
+    for column in ("submit_s", "serial_time_s", "gang_size", "checkpoint_s"):
+        _refuse("jobs", jobs, column, pl.col(column) < 0, "0 or more")
+    over = pl.col("max_gpus") > MAX_GPUS
+    _refuse("jobs", jobs, "max_gpus", over, f"at most {MAX_GPUS}")
+    smaller = pl.col("max_gpus") < pl.col("gang_size")
+    _refuse("jobs", jobs, "max_gpus", smaller, "gang_size or more")
+    elastic_cpu = (pl.col("gang_size") == 0) & (pl.col("max_gpus") > 0)
+    _refuse("jobs", jobs, "max_gpus", elastic_cpu, "0 where gang_size is 0")
+
+
+def _check_references(apps: pl.DataFrame, jobs: pl.DataFrame) -> None:
+    _refuse("jobs", jobs, "app_id", pl.col("app_order").is_null(), "the id of an app")
+    first = jobs.group_by("app_id").agg(pl.col("submit_s").min().alias("first_s"))
+    apps = apps.join(first, on="app_id", how="left", maintain_order="left")
+    _refuse("apps", apps, "app_id", pl.col("first_s").is_null(), "an app with at least one job")
+    early = pl.col("first_s") < pl.col("arrival_s")
+    _refuse("apps", apps, "arrival_s", early, "no later than the app's earliest job")
+    late = pl.col("first_s") > pl.col("arrival_s") + _ARRIVAL_SLACK_S
+    _refuse("apps", apps, "arrival_s", late, "the submission of the app's earliest job")
+
+
+def _refuse(table: str, frame: pl.DataFrame, column: str, bad: pl.Expr, expected: str) -> None:
+    """Raise for the first row where `bad` holds, in order of the id and the value."""
+    key = frame.columns[0]
+    rows = frame.filter(bad).select(pl.col(key).alias("key"), pl.col(column).alias("value"))
+    if not rows.is_empty():
+        found = rows.sort("key", "value", nulls_last=True).row(0, named=True)
+        raise TraceError(
+            f"workload table {table!r}, {key} {found['key']!r}: {column} is {found['value']!r}: "
+            f"expected {expected}"
+        )

@@ -1,0 +1,158 @@
+"""Time stamps of a trace into microseconds.
+
+A stamp is ``YYYY-MM-DD HH:MM:SS``, with ``T`` for the blank, a fraction of a second or a zone
+offset (``Z``, ``+08:00``) if the source has them. Stamps without an offset are naive local time:
+they are compared as they stand, which keeps the numbers that papers publish, unless a `timezone`
+is given; then daylight-saving jumps are undone. An hour that the clock shows twice is taken as its
+first pass, unless that would end something before its start.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from themis.errors import TraceError
+from themis.traces.rows import Mask, RowChecks, is_missing
+
+__all__ = ["Clock", "Stamps", "iso"]
+
+Micros = npt.NDArray[np.int64]
+
+_PLAIN = "%Y-%m-%d %H:%M:%S"
+_FRACTION = "%Y-%m-%d %H:%M:%S%.f"
+_OFFSET = "%Y-%m-%d %H:%M:%S%.f%z"
+
+
+@dataclass(frozen=True)
+class Stamps:
+    """Parsed stamps.
+
+    Parameters
+    ----------
+    micros
+        Int64 microseconds since 1970 (UTC where a zone is known, else naive); 0 where absent.
+    absent
+        Rows without a stamp, or with one that cannot be read.
+    unreadable
+        Rows whose stamp cannot be read.
+    latest
+        As `micros`, the second pass of an hour that the clock shows twice.
+    """
+
+    micros: Micros
+    absent: Mask
+    unreadable: Mask
+    latest: Micros
+
+
+@dataclass
+class Clock:
+    """Reads stamps in one time zone and counts what it had to decide.
+
+    Parameters
+    ----------
+    timezone
+        IANA name of the zone of stamps without an offset, or None for naive local time.
+    name
+        The file, for messages.
+
+    Raises
+    ------
+    TraceError
+        The zone is unknown.
+    """
+
+    timezone: object
+    name: str
+    naive: int = 0
+    offset: int = 0
+    ambiguous: int = 0
+
+    def __post_init__(self) -> None:
+        if self.timezone is None:
+            return
+        try:
+            probe = pl.Series([datetime(2000, 1, 1)])  # noqa: DTZ001 - naive on purpose
+            probe.dt.replace_time_zone(str(self.timezone))
+        except pl.exceptions.PolarsError:
+            raise TraceError(
+                f"{self.name}: option timezone is {self.timezone!r}: expected an IANA name such as "
+                "'America/Los_Angeles'"
+            ) from None
+
+    @property
+    def zoned(self) -> bool:
+        """Whether the microseconds read are UTC."""
+        return self.timezone is not None or self.offset > 0
+
+    def read(self, checks: RowChecks, column: str) -> Stamps:
+        """Required stamps of a column; rows without a readable one are rejected."""
+        stamps = self.parse(checks.frame.get_column(column))
+        checks.reject(stamps.absent & ~stamps.unreadable, "missing value", column)
+        checks.reject(stamps.unreadable, "unreadable time", column)
+        return stamps
+
+    def parse(self, series: pl.Series) -> Stamps:
+        """Stamps of any strings."""
+        text = series.cast(pl.String).str.strip_chars()
+        missing = is_missing(text)
+        plain = text.str.to_datetime(_PLAIN, strict=False, time_unit="us")
+        odd = (plain.is_null() & ~missing).arg_true()
+        zoned = pl.Series([], dtype=pl.Datetime("us", "UTC"))
+        if odd.len():
+            rest = (
+                text.gather(odd).str.replace(r"^(\S{10})[Tt]", "$1 ").str.replace("[Zz]$", "+00:00")
+            )
+            plain = plain.scatter(
+                odd, rest.str.to_datetime(_FRACTION, strict=False, time_unit="us")
+            )
+            zoned = rest.str.to_datetime(_OFFSET, strict=False, time_unit="us")
+        first, latest = self._localise(plain)
+        if odd.len():
+            known = zoned.is_not_null()
+            where, when = odd.filter(known), zoned.drop_nulls().cast(pl.Int64)
+            first, latest = first.scatter(where, when), latest.scatter(where, when)
+            self.offset += where.len()
+        absent = first.is_null()
+        self.naive += plain.drop_nulls().len()
+        return Stamps(
+            micros=first.fill_null(0).to_numpy(),
+            absent=absent.to_numpy(),
+            unreadable=(absent & ~missing).to_numpy(),
+            latest=latest.fill_null(0).to_numpy(),
+        )
+
+    def notes(self) -> list[str]:
+        """What was decided, in words."""
+        found = []
+        if self.offset and self.naive and self.timezone is None:
+            found.append(f"{self.naive} time stamps without a zone offset were taken as UTC")
+        if self.ambiguous:
+            found.append(
+                f"{self.ambiguous} time stamps lie in an hour that the clock of {self.timezone} "
+                "shows twice: taken as the first pass, unless that would end before the start"
+            )
+        return found
+
+    def _localise(self, plain: pl.Series) -> tuple[pl.Series, pl.Series]:
+        if self.timezone is None:
+            micros = plain.cast(pl.Int64)
+            return micros, micros.clone()
+        zone = str(self.timezone)
+        first, latest = (
+            plain.dt.replace_time_zone(zone, ambiguous=which, non_existent="null").cast(pl.Int64)
+            for which in ("earliest", "latest")
+        )
+        self.ambiguous += int((first != latest).sum())
+        return first, latest
+
+
+def iso(micros: int, *, zoned: bool) -> str:
+    """ISO text of a stamp, with ``+00:00`` when `zoned`."""
+    moment = datetime.fromtimestamp(micros // 1_000_000, tz=UTC)
+    return (moment if zoned else moment.replace(tzinfo=None)).isoformat()
