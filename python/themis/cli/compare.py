@@ -39,6 +39,7 @@ _DEFAULT_POLICIES = "themis,tiresias,fifo,max_rho"
 @click.option(
     "--seeds",
     type=click.IntRange(min=1),
+    metavar="N",
     default=1,
     show_default=True,
     help="Runs a policy: with --seed and the numbers after it.",

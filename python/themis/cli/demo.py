@@ -8,10 +8,10 @@ import click
 
 from themis.cli.compare import play_all, show
 from themis.cli.options import (
-    SEEDS,
     force_option,
     json_option,
     quiet_option,
+    seed_option,
     threads_option,
 )
 from themis.cli.results import check_output
@@ -25,12 +25,12 @@ _CLUSTER = "2x(4x4)"
 @click.option(
     "-o", "--out", metavar="DIR", default="themis-demo", show_default=True, help="Where to write."
 )
-@click.option("--seed", type=SEEDS, default=0, show_default=True, help="Seed of the workload.")
+@seed_option
 @force_option
 @threads_option
 @json_option
 @quiet_option
-def demo(*, out: str, seed: int, force: bool, as_json: bool, quiet: bool) -> None:
+def demo(*, out: str, seed: int | None, force: bool, as_json: bool, quiet: bool) -> None:
     """Run a built-in workload on a small cluster under every policy.
 
     Prints a table and writes results and report.html. An earlier demo in the same place is
@@ -41,10 +41,10 @@ def demo(*, out: str, seed: int, force: bool, as_json: bool, quiet: bool) -> Non
 
     check_output(out, force=force)
     scenario = Scenario.parse(
-        {"seed": seed, "cluster": {"spec": _CLUSTER}, "workload": {"generate": "demo"}},
+        {"seed": seed or 0, "cluster": {"spec": _CLUSTER}, "workload": {"generate": "demo"}},
         directory=Path(),
     )
     experiment = scenario.build()
     names = [policy.name for policy in POLICIES]
-    comparison = play_all(experiment, names, [seed], out=out, force=force, quiet=quiet)
+    comparison = play_all(experiment, names, [experiment.seed], out=out, force=force, quiet=quiet)
     show(comparison, f"demo workload on {experiment.cluster}", out=out, as_json=as_json)

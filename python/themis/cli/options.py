@@ -10,7 +10,7 @@ import click
 
 __all__ = [
     "SEEDS",
-    "Assignment",
+    "assignments",
     "force_option",
     "json_option",
     "quiet_option",
@@ -18,27 +18,29 @@ __all__ = [
     "threads_option",
 ]
 
-SEEDS = click.IntRange(0, 2**63 - 1)
+SEEDS = click.IntRange(min=0)
 """What a seed may be."""
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-class Assignment(click.ParamType):
-    """The text ``key=value``, as a pair."""
+def assignments(
+    _ctx: click.Context, _option: click.Parameter, texts: tuple[str, ...]
+) -> tuple[tuple[str, str], ...]:
+    """Split texts of the form ``key=value``, each at its first equals sign.
 
-    name = "key=value"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, str]:
-        """Split at the first equals sign."""
-        if isinstance(value, tuple):
-            return value
-        key, equals, text = str(value).partition("=")
+    Raises
+    ------
+    click.BadParameter
+        A text has no key or no equals sign.
+    """
+    pairs = []
+    for text in texts:
+        key, equals, value = text.partition("=")
         if not equals or not key.strip():
-            self.fail(f"{value!r} is not of the form key=value", param, ctx)
-        return key.strip(), text.strip()
+            raise click.BadParameter(f"{text!r} is not of the form key=value.")
+        pairs.append((key.strip(), value.strip()))
+    return tuple(pairs)
 
 
 def json_option(command: Command) -> Command:
@@ -63,7 +65,7 @@ def force_option(command: Command) -> Command:
 def seed_option(command: Command) -> Command:
     """Add ``--seed``; without it the scenario's seed holds, which is 0 by default."""
     return click.option(
-        "--seed", type=SEEDS, default=None, help="Seed of every random choice.  [default: 0]"
+        "--seed", type=SEEDS, metavar="N", help="Seed of every random choice.  [default: 0]"
     )(command)
 
 
@@ -72,7 +74,7 @@ def threads_option(command: Command) -> Command:
     return click.option(
         "--threads",
         type=click.IntRange(min=1),
-        default=None,
+        metavar="N",
         expose_value=False,
         is_eager=True,
         callback=_limit_threads,

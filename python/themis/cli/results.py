@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
@@ -56,11 +57,8 @@ def check_output(directory: str | Path, *, force: bool) -> None:
     """
     from themis.atomic_directory import new_directory  # noqa: PLC0415 - on use
 
-    try:
-        with new_directory(Path(directory), force=force):
-            raise _Probed
-    except _Probed:
-        return
+    with suppress(_Probed), new_directory(Path(directory), force=force):
+        raise _Probed
 
 
 def metric_table(title: str, columns: Mapping[str, Summary]) -> Table:

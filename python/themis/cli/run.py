@@ -23,6 +23,7 @@ __all__ = ["check_policy", "run"]
 
 @click.command(short_help="Simulate one policy on a workload and a cluster.")
 @scenario_flags
+@click.option("--policy", metavar="NAME", help="Scheduling policy.  [default: themis]")
 @click.option("-o", "--out", metavar="DIR", help="Directory for the result.")
 @click.option(
     "--print-scenario", is_flag=True, help="Write the scenario that the flags mean; run nothing."

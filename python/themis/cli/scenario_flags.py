@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from themis.cli.options import SEEDS, Assignment
+from themis.cli.options import assignments, seed_option
 
 if TYPE_CHECKING:
     from themis.scenario import Scenario
@@ -104,12 +104,15 @@ def cluster_table(text: str) -> dict[str, object]:
 
 
 def scenario_flags(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the scenario's flags, as one argument ``flags``."""
+    """Give a command the scenario's flags, as one argument ``flags``.
+
+    ``--policy`` is not among them: a command that plays one policy adds it.
+    """
     names = [field.name for field in fields(ScenarioFlags)]
 
     @functools.wraps(command)
     def wrapped(**given: Any) -> Any:  # noqa: ANN401 - click's parameters
-        flags = ScenarioFlags(**{name: given.pop(name) for name in names})
+        flags = ScenarioFlags(**{name: given.pop(name, None) for name in names})
         return command(flags=flags, **given)
 
     decorated: Callable[..., Any] = wrapped
@@ -130,8 +133,9 @@ _OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
     click.option("--generate", metavar="NAME", help="Built-in workload instead of a trace."),
     click.option(
         "--option",
-        type=Assignment(),
         multiple=True,
+        metavar="KEY=VALUE",
+        callback=assignments,
         help="Option of the trace's format, or parameter of the built-in workload.",
     ),
     click.option(
@@ -139,12 +143,12 @@ _OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
         metavar="SPEC",
         help="racks x (machines x GPUs), such as 4x(8x8); or a file that ends in .toml.",
     ),
-    click.option("--policy", metavar="NAME", help="Scheduling policy.  [default: themis]"),
     click.option(
         "--set",
-        type=Assignment(),
         multiple=True,
+        metavar="KEY=VALUE",
+        callback=assignments,
         help="A setting, such as lease_s=300 or policy.fairness_knob=0.5; repeatable.",
     ),
-    click.option("--seed", type=SEEDS, help="Seed of every random choice.  [default: 0]"),
+    seed_option,
 )

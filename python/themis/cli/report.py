@@ -1,0 +1,75 @@
+"""``themis report``: a page drawn from directories that earlier runs left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from themis.cli.console import print_json
+from themis.cli.options import json_option
+from themis.errors import ThemisError
+
+if TYPE_CHECKING:
+    from themis.comparison import Comparison
+    from themis.result import Result
+
+__all__ = ["report"]
+
+
+@click.command(short_help="Draw a report from result directories.")
+@click.argument("directories", nargs=-1, required=True, metavar="DIR...")
+@click.option(
+    "-o",
+    "--out",
+    metavar="FILE",
+    default="report.html",
+    show_default=True,
+    help="The page, one HTML file.",
+)
+@click.option("--figures", metavar="DIR", help="Write each figure there too, as PNG and SVG.")
+@click.option("--force", is_flag=True, help="Replace a file that is not an HTML page.")
+@json_option
+def report(
+    *, directories: tuple[str, ...], out: str, figures: str | None, force: bool, as_json: bool
+) -> None:
+    """Draw a report from results of `themis run` or one comparison of `themis compare`.
+
+    The page needs no network. An earlier page of that name is replaced.
+    """
+    _check_target(Path(out), force=force)
+    import themis.report as pages  # noqa: PLC0415 - charts load slowly
+
+    path = pages.write_report(_load(directories), out).absolute()
+    files = [] if figures is None else pages.figures(_load(directories), figures)
+    if as_json:
+        drawn = [str(file.absolute()) for file in files]
+        print_json({"report": str(path), "figures": drawn})
+        return
+    for file in files:
+        click.echo(f"figure: {file.absolute()}")
+    click.echo(f"report: {path}")
+
+
+def _load(directories: tuple[str, ...]) -> Comparison | Iterable[Result]:
+    """Return one comparison, or results, loaded one by one; several must be results."""
+    from themis.atomic_directory import read_json  # noqa: PLC0415 - on use
+    from themis.comparison import load_comparison  # noqa: PLC0415 - loads polars
+    from themis.result import load_result  # noqa: PLC0415 - the same
+
+    if len(directories) == 1:
+        manifest = Path(directories[0]) / "manifest.json"
+        if manifest.is_file() and read_json(manifest).get("kind") == "comparison":
+            return load_comparison(directories[0])
+    return map(load_result, directories)
+
+
+def _check_target(path: Path, *, force: bool) -> None:
+    if path.is_dir():
+        raise ThemisError(f"{path}: is a directory: expected the name of an HTML file")
+    if not path.parent.is_dir():
+        raise ThemisError(f"{path}: its directory does not exist")
+    if path.exists() and path.suffix.lower() not in {".html", ".htm"} and not force:
+        raise ThemisError(f"{path}: exists and is no HTML page: name another, or use --force")
