@@ -60,7 +60,7 @@ def new_directory(target: Path, *, force: bool = False) -> Iterator[Path]:
 
 
 def json_text(document: Mapping[str, object]) -> str:
-    """Return `document` as JSON with sorted keys and a final newline; the same bytes for equal input.
+    """Return `document` as JSON with sorted keys: the same bytes for equal input.
 
     Raises
     ------

@@ -246,13 +246,14 @@ def load_comparison(directory: str | PathLike[str]) -> Comparison:
 
 def _listed_runs(listed: object, path: Path) -> dict[RunKey, str]:
     try:
-        if not isinstance(listed, list) or not listed:
-            raise TypeError
-        runs = {(str(run["policy"]), int(run["seed"])): str(run["directory"]) for run in listed}
-    except (KeyError, TypeError, ValueError) as error:
+        entries = listed if isinstance(listed, list) else []
+        runs = {(str(run["policy"]), int(run["seed"])): str(run["directory"]) for run in entries}
+    except (KeyError, TypeError, ValueError):
+        runs = {}
+    if not runs:
         raise ThemisError(
             f"{path}: field 'runs' is {listed!r}: expected policy, seed and directory of each run"
-        ) from error
+        )
     return runs
 
 

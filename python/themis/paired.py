@@ -106,7 +106,7 @@ def winners(apps: pl.DataFrame, baseline: str, by: Grouping = "policy") -> pl.Da
     pairs = pair_apps(apps, baseline)
     if by == "app":
         return pairs
-    order = [policy for policy in apps.get_column("policy").unique(maintain_order=True)]
+    order = apps.get_column("policy").unique(maintain_order=True).to_list()
     if by == "policy":
         rows = [_policy_row(policy, pairs) for policy in order if policy != baseline]
         return pl.DataFrame(rows, schema=_POLICY_SCHEMA)

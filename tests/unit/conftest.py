@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import polars as pl
@@ -14,7 +14,7 @@ from themis.result_schema import TABLES
 MakeResult = Callable[..., Result]
 
 
-def table(name: str, rows: list[Mapping[str, object]]) -> pl.DataFrame:
+def table(name: str, rows: Sequence[Mapping[str, object]]) -> pl.DataFrame:
     return pl.DataFrame(
         [{column: row.get(column) for column in TABLES[name]} for row in rows],
         schema=dict(TABLES[name]),
@@ -45,7 +45,7 @@ def manifest(policy: str = "themis", seed: int = 0, **more: object) -> dict[str,
 
 def tiny_frames() -> dict[str, pl.DataFrame]:
     """Two finished apps (rho 0.5 and 2.0) and one unfinished (bound 4.0) on eight GPUs."""
-    apps = [
+    apps: list[dict[str, object]] = [
         {
             "app_id": "a", "user": "ann", "tenant": "x", "arrival_s": 10.0, "first_gpu_s": 10.0,
             "end_s": 110.0, "state": "done", "jobs": 1, "gpu_s": 400.0, "useful_gpu_s": 300.0,
@@ -105,10 +105,10 @@ def tiny_frames() -> dict[str, pl.DataFrame]:
         (310.0, 8, 0, 0, 1, 1),
     ]  # fmt: skip
     return {
-        "apps": table("apps", [dict(app) for app in apps]),
-        "jobs": table("jobs", [dict(job) for job in jobs]),
-        "leases": table("leases", [dict(lease) for lease in leases]),
-        "auctions": table("auctions", [dict(auction) for auction in auctions]),
+        "apps": table("apps", apps),
+        "jobs": table("jobs", jobs),
+        "leases": table("leases", leases),
+        "auctions": table("auctions", auctions),
         "usage": table("usage", [dict(zip(TABLES["usage"], row, strict=True)) for row in usage]),
     }
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import altair as alt
@@ -16,9 +17,11 @@ __all__ = ["Figure", "draw_figures"]
 
 AnyChart = alt.Chart | alt.LayerChart | alt.FacetChart
 
-_WIDTH = 380
+_WIDTH = 340
 _HEIGHT = 230
 _PANEL = 62
+_FEW_DECADES = 3
+_LEGEND_LETTERS = 52
 _UNITS = ((86_400.0 * 2, 86_400.0, "days"), (7200.0, 3600.0, "hours"), (120.0, 60.0, "minutes"))
 
 
@@ -55,7 +58,7 @@ def _rho(runs: Sequence[RunDigest]) -> Figure | None:
     data = _distribution(runs, lambda run: run.curves.rho, log=True)
     if data.is_empty():
         return None
-    axis = alt.Axis(title="Finish-time fairness rho (log scale)", format="~g", tickCount=6)
+    axis = _log_axis("Finish-time fairness rho (log scale)", data)
     fair = _rule(1.0, "fair share")
     return Figure(
         "rho",
@@ -72,7 +75,7 @@ def _completion(runs: Sequence[RunDigest]) -> Figure | None:
         return None
     unit_s, unit = _time_unit(data.get_column("value").median())
     data = data.with_columns(pl.col("value") / unit_s)
-    axis = alt.Axis(title=f"App completion time ({unit}, log scale)", format="~g", tickCount=6)
+    axis = _log_axis(f"App completion time ({unit}, log scale)", data)
     return Figure(
         "completion",
         "App completion time",
@@ -120,6 +123,7 @@ def _contention(runs: Sequence[RunDigest]) -> Figure | None:
     data, unit = _series(runs)
     if data.is_empty():
         return None
+    panels = len(_labels(runs))
     chart = (
         alt.Chart(_inline(data))
         .mark_line(interpolate="step", strokeWidth=1.5)
@@ -128,7 +132,7 @@ def _contention(runs: Sequence[RunDigest]) -> Figure | None:
             y=alt.Y("active_apps:Q", title="Active apps (arrived, not finished)"),
             color=_colour(runs),
         )
-        .properties(width=_WIDTH, height=_HEIGHT)
+        .properties(width=_WIDTH, height=max(_HEIGHT, panels * (_PANEL + 26) - 40))
     )
     return Figure(
         "contention",
@@ -148,7 +152,7 @@ def _gpu_time(runs: Sequence[RunDigest]) -> Figure | None:
     if not rows:
         return None
     chart = (
-        alt.Chart(alt.Data(values=rows))
+        alt.Chart(_values(rows))
         .mark_bar(height={"band": 0.7})
         .encode(
             x=alt.X("hours:Q", title="GPU time held (GPU-hours)", axis=alt.Axis(tickCount=5)),
@@ -160,7 +164,7 @@ def _gpu_time(runs: Sequence[RunDigest]) -> Figure | None:
             ),
             order=alt.Order("rank:Q"),
         )
-        .properties(width=_WIDTH, height=alt.Step(34))
+        .properties(width=_WIDTH, height=_HEIGHT - 30)
     )
     return Figure(
         "gpu_time",
@@ -174,7 +178,7 @@ def _gpu_time(runs: Sequence[RunDigest]) -> Figure | None:
 def _offers(runs: Sequence[RunDigest]) -> Figure | None:
     data = _distribution(runs, lambda run: run.curves.offered_gpus)
     return _auction_figure(
-        runs, data, "offers", ("Offer size", "GPUs offered in an auction", "GPUs offered")
+        runs, data, "offers", ("Offer size", "GPUs offered in an auction", "an offer")
     )
 
 
@@ -184,7 +188,11 @@ def _payments(runs: Sequence[RunDigest]) -> Figure | None:
         runs,
         data,
         "payments",
-        ("Hidden payments", "Mean payment factor c of an auction (1 = no payment)", "mean c"),
+        (
+            "Hidden payments",
+            "Mean payment factor c of an auction (1 = no payment)",
+            "a mean payment factor",
+        ),
     )
 
 
@@ -192,7 +200,7 @@ def _gaps(runs: Sequence[RunDigest]) -> Figure | None:
     data = _distribution(runs, lambda run: run.curves.gap)
     data = data.with_columns(pl.col("value") * 100)
     return _auction_figure(
-        runs, data, "gaps", ("Certified gap", "Gap to the upper bound (%)", "certified gap")
+        runs, data, "gaps", ("Certified gap", "Gap to the upper bound (%)", "a certified gap")
     )
 
 
@@ -202,12 +210,13 @@ def _auction_figure(
     if data.is_empty():
         return None
     title, axis_title, noun = words
-    axis = alt.Axis(title=axis_title, format="~g", tickCount=6)
+    runs = [run for run in runs if run.summary["auctions"]]
+    axis = alt.Axis(title=axis_title, tickCount=6)
     chart = _steps(data, runs, axis, y_title="Share of auctions (%)")
     return Figure(
         name,
         title,
-        f"Share of auctions with a {noun} at or below each value, by policy.",
+        f"Share of auctions with {noun} at or below each value, by policy.",
         _styled(chart),
     )
 
@@ -221,7 +230,7 @@ def _steps(
     y_title: str = "Share of apps (%)",
 ) -> alt.Chart:
     scale = alt.Scale(type="log", nice=False) if log else alt.Scale(zero=False, nice=True)
-    return (
+    chart: alt.Chart = (
         alt.Chart(_inline(data))
         .mark_line(interpolate="step-after", strokeWidth=2, clip=True)
         .encode(
@@ -232,10 +241,11 @@ def _steps(
         )
         .properties(width=_WIDTH, height=_HEIGHT)
     )
+    return chart
 
 
-def _rule(at: float, text: str) -> alt.LayerChart:
-    base = alt.Chart(alt.Data(values=[{"value": at, "text": text}])).encode(x="value:Q")
+def _rule(at: float, text: str) -> AnyChart:
+    base = alt.Chart(_values([{"value": at, "text": text}])).encode(x="value:Q")
     line = base.mark_rule(color=GRID, strokeDash=[4, 3], strokeWidth=1.5)
     label = base.mark_text(color=INK, align="left", baseline="top", dx=4, dy=2).encode(
         text="text:N", y=alt.value(0)
@@ -276,7 +286,13 @@ def _series(runs: Sequence[RunDigest]) -> tuple[pl.DataFrame, str]:
 
 def _colour(runs: Sequence[RunDigest], *, legend: bool = True) -> alt.Color:
     colours = policy_colours(_labels(runs))
-    look = alt.Legend(title=None, orient="top", columns=3, symbolType="stroke", labelLimit=160)
+    look = alt.Legend(
+        title=None,
+        orient="top",
+        columns=_legend_columns(colours),
+        symbolType="stroke",
+        labelLimit=160,
+    )
     return alt.Color(
         "label:N",
         scale=alt.Scale(domain=list(colours), range=list(colours.values())),
@@ -285,7 +301,7 @@ def _colour(runs: Sequence[RunDigest], *, legend: bool = True) -> alt.Color:
 
 
 def _styled(chart: AnyChart) -> AnyChart:
-    return (
+    styled: AnyChart = (
         chart.configure(font="sans-serif", aria=False, padding=4)
         .configure_view(stroke=None)
         .configure_axis(
@@ -304,11 +320,30 @@ def _styled(chart: AnyChart) -> AnyChart:
         .configure_header(labelColor=INK, labelFontSize=12)
         .configure_text(fontSize=12)
     )
+    return styled
 
 
-def _inline(data: pl.DataFrame) -> alt.Data:
+def _inline(data: pl.DataFrame) -> alt.InlineData:
     rounded = data.with_columns(pl.col(pl.Float64).round_sig_figs(6))
-    return alt.Data(values=rounded.to_dicts())
+    return _values(rounded.to_dicts())
+
+
+def _values(rows: Sequence[Mapping[str, object]]) -> alt.InlineData:
+    return alt.InlineData(values=[dict(row) for row in rows])
+
+
+def _log_axis(title: str, data: pl.DataFrame) -> alt.Axis:
+    """Axis with a tick a decade, or at 1, 2, 5 of each where there are few decades."""
+    decades = data.get_column("value").log10().to_numpy()
+    low, high = math.floor(decades.min()), math.ceil(decades.max())
+    steps = (1,) if high - low > _FEW_DECADES else (1, 2, 5)
+    ticks = [step * 10.0**decade for decade in range(low, high + 1) for step in steps]
+    return alt.Axis(title=title, format="~g", values=ticks)
+
+
+def _legend_columns(labels: Iterable[str]) -> int:
+    lengths = [len(label) for label in labels]
+    return len(lengths) if sum(lengths) + 5 * len(lengths) <= _LEGEND_LETTERS else 2
 
 
 def _labels(runs: Sequence[RunDigest]) -> list[str]:

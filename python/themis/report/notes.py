@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from themis.digest import RunDigest
-from themis.report.wording import worded
 from themis.metrics.catalogue import Unit
+from themis.report.wording import worded
 
 __all__ = ["run_facts", "run_notes"]
 
 
 def run_facts(runs: Sequence[RunDigest]) -> list[tuple[str, str]]:
-    """What was run, in a line: workload, its size, cluster, seeds. Differences are left to notes."""
+    """Name and value of what was run: workload, its size, cluster, seeds.
+
+    Taken from the first run; :func:`run_notes` says where the others differ.
+    """
     first = runs[0]
     workload, cluster = _section(first, "workload"), _section(first, "cluster")
     source = str(workload.get("source", ""))
@@ -73,7 +76,7 @@ def _differences(runs: Sequence[RunDigest]) -> list[str]:
         listed = ", ".join(sorted(readings))
         notes.append(f"The runs read the ideal time T_ID differently ({listed}): so is their rho.")
     else:
-        notes.append(f"rho is computed with the {next(iter(readings))} reading of the ideal time.")
+        notes.append(f"rho uses the ideal time T_ID as read by t_id = {next(iter(readings))}.")
     return notes
 
 

@@ -10,8 +10,10 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import polars as pl
+
 from themis.comparison import Comparison
-from themis.digest import RunDigest, digest
+from themis.digest import RunDigest, app_rows, digest
 from themis.errors import ThemisError
 from themis.report.notes import run_facts, run_notes
 from themis.report.palette import css_variables, policy_colours, series_variable, themed
@@ -54,7 +56,7 @@ def write_report(subject: Reportable, path: str | PathLike[str]) -> Path:
         There is no run to report on, or the file cannot be written.
     """
     target = Path(path)
-    page = _render(_digests(subject), subject if isinstance(subject, Comparison) else None)
+    page = _render(_gathered(subject))
     partial = target.with_name(f".{target.name}.partial")
     try:
         partial.write_text(page, encoding="utf-8")
@@ -96,11 +98,11 @@ def figures(
     files = []
     try:
         root.mkdir(parents=True, exist_ok=True)
-        for figure in _figures(_digests(subject)):
+        for figure in _figures(_gathered(subject).runs):
             for suffix in formats:
                 file = root / f"{figure.name}.{suffix}"
                 if suffix == "svg":
-                    file.write_text(_svg(figure), encoding="utf-8")
+                    file.write_text(_svg(figure, "white"), encoding="utf-8")
                 else:
                     file.write_bytes(_png(figure))
                 files.append(file)
@@ -109,14 +111,22 @@ def figures(
     return files
 
 
-def _digests(subject: Reportable) -> list[RunDigest]:
+def _gathered(subject: Reportable) -> Comparison:
+    """All runs of the subject side by side; of its results only the digests are kept."""
     if isinstance(subject, Comparison):
-        return list(subject.runs)
-    results = [subject] if isinstance(subject, Result) else subject
-    runs = [digest(result) for result in results]
+        return subject
+    runs, apps = [], []
+    for result in [subject] if isinstance(subject, Result) else subject:
+        runs.append(digest(result))
+        apps.append(app_rows(result, result.policy))
     if not runs:
         raise ThemisError("no run to report on: expected at least one result")
-    return _told_apart(runs)
+    runs = _told_apart(runs)
+    rows = [
+        frame.with_columns(pl.lit(run.label).alias("policy"))
+        for run, frame in zip(runs, apps, strict=True)
+    ]
+    return Comparison(runs, pl.concat(rows), results={})
 
 
 def _told_apart(runs: list[RunDigest]) -> list[RunDigest]:
@@ -141,7 +151,7 @@ def _told_apart(runs: list[RunDigest]) -> list[RunDigest]:
     return [replace(run, label=label) for run, label in zip(runs, labels, strict=True)]
 
 
-def _render(runs: list[RunDigest], comparison: Comparison | None) -> str:
+def _render(comparison: Comparison) -> str:
     from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 - slow
     from markupsafe import Markup  # noqa: PLC0415 - comes with jinja2
 
@@ -152,7 +162,7 @@ def _render(runs: list[RunDigest], comparison: Comparison | None) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    labels = list(dict.fromkeys(run.label for run in runs))
+    runs, labels = comparison.runs, comparison.policies
     drawn = [
         (figure, Markup(_inlined(figure)))  # noqa: S704 - our own SVG, its texts escaped by Vega
         for figure in _figures(runs)
@@ -165,8 +175,8 @@ def _render(runs: list[RunDigest], comparison: Comparison | None) -> str:
         colours=[series_variable(colour) for colour in policy_colours(labels).values()],
         headline=metric_rows(runs, headline=True),
         details=metric_rows(runs, headline=False),
-        notes=run_notes(runs, complete=comparison is None or comparison.complete),
-        winners=None if comparison is None else winners_of(comparison),
+        notes=run_notes(runs, complete=comparison.complete),
+        winners=winners_of(comparison),
         drawn=drawn,
         manifests=[(f"{run.label}, seed {run.seed}", flattened(run.manifest)) for run in runs],
         light=Markup(css_variables(dark=False)),  # noqa: S704 - our own constants
@@ -180,10 +190,11 @@ def _figures(runs: Sequence[RunDigest]) -> list[Figure]:
     return draw_figures(runs)
 
 
-def _svg(figure: Figure) -> str:
+def _svg(figure: Figure, background: str) -> str:
     import vl_convert  # noqa: PLC0415 - large
 
-    return str(vl_convert.vegalite_to_svg(figure.chart.to_dict(), vl_version=_vega_lite()))
+    spec = {**figure.chart.to_dict(), "background": background}
+    return str(vl_convert.vegalite_to_svg(spec, vl_version=_vega_lite()))
 
 
 def _png(figure: Figure) -> bytes:
@@ -194,9 +205,9 @@ def _png(figure: Figure) -> bytes:
 
 
 def _vega_lite() -> str:
-    import altair  # noqa: PLC0415 - slow
+    from altair import SCHEMA_VERSION  # noqa: PLC0415 - slow
 
-    return ".".join(altair.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
+    return ".".join(SCHEMA_VERSION.removeprefix("v").split(".")[:2])
 
 
 def _inlined(figure: Figure) -> str:
@@ -204,7 +215,7 @@ def _inlined(figure: Figure) -> str:
 
     Identifiers get the figure's name, since those of several charts would clash.
     """
-    svg = themed(_svg(figure))
+    svg = themed(_svg(figure, "transparent"))
     svg = re.sub(r'(id="|url\(#)', rf"\g<1>{figure.name}-", svg)
     opening = re.match(r"<svg[^>]*>", svg)
     box = re.search(r'viewBox="[^"]*"', opening.group()) if opening else None

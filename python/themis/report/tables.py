@@ -29,10 +29,10 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """One row of a table: its heading, a hint of direction, its figures."""
+    """One row of a table: its heading, which direction is better, its figures."""
 
     title: str
-    hint: str
+    better: Better
     cells: Sequence[Cell]
 
 
@@ -66,12 +66,18 @@ def metric_rows(runs: Sequence[RunDigest], *, headline: bool) -> list[Row]:
             continue
         marks = _best(values, metric, unfinished=unfinished)
         cells = [Cell(worded(v, metric.unit), m) for v, m in zip(values, marks, strict=True)]
-        rows.append(Row(metric.title, _hint(metric), cells))
+        rows.append(Row(metric.title, metric.better, cells))
     return rows
 
 
 def winners_of(comparison: Comparison) -> Winners | None:
-    """Count who finished sooner and later than under the baseline; None for a single policy."""
+    """Count who finished sooner and later than under the baseline.
+
+    None for a single policy, and for runs on different workloads.
+    """
+    workloads = {str(run.manifest.get("workload")) for run in comparison.runs}
+    if len(workloads) > 1:
+        return None
     baseline = default_baseline(comparison.policies)
     frame = comparison.winners(baseline)
     if frame.is_empty():
@@ -79,7 +85,7 @@ def winners_of(comparison: Comparison) -> Winners | None:
     rows = [
         Row(
             str(row["policy"]),
-            "",
+            Better.NEITHER,
             [
                 *(
                     Cell(worded(row[name], Unit.COUNT))
@@ -124,7 +130,9 @@ def _extremes(users: pl.DataFrame) -> pl.DataFrame:
 
 def _user_row(row: Mapping[str, object]) -> Row:
     counts = [Cell(str(row[name])) for name in ("apps", "better", "same", "worse")]
-    return Row(str(row["user"]), "", [*counts, Cell(_ratio(row["ratio_median"], None, None))])
+    return Row(
+        str(row["user"]), Better.NEITHER, [*counts, Cell(_ratio(row["ratio_median"], None, None))]
+    )
 
 
 def _ratio(median: object, low: object, high: object) -> str:
@@ -154,7 +162,3 @@ def _best(values: Sequence[float | None], metric: Metric, *, unfinished: bool) -
         return [False] * len(values)
     shown = worded(best, metric.unit)
     return [value is not None and worded(value, metric.unit) == shown for value in values]
-
-
-def _hint(metric: Metric) -> str:
-    return "" if metric.better is Better.NEITHER else f"{metric.better} is better"

@@ -7,6 +7,10 @@ from themis.metrics.catalogue import Unit
 
 __all__ = ["duration", "worded"]
 
+_SCALED = {
+    Unit.SHARE: (100.0, "\N{NO-BREAK SPACE}%"),
+    Unit.GPU_SECONDS: (1 / 3600.0, "\N{NO-BREAK SPACE}GPU-h"),
+}
 _MINUTE, _HOUR, _DAY = 60.0, 3600.0, 86_400.0
 
 
@@ -19,13 +23,11 @@ def worded(value: Number, unit: Unit) -> str:
     number = float(value)
     if unit is Unit.SECONDS:
         return duration(number)
-    if unit is Unit.SHARE:
-        return f"{100 * number:.{_decimals(100 * number)}f}\N{NO-BREAK SPACE}%"
-    if unit is Unit.GPU_SECONDS:
-        return f"{number / _HOUR:,.{_decimals(number / _HOUR)}f}\N{NO-BREAK SPACE}GPU-h"
     if unit is Unit.COUNT:
         return f"{number:,.0f}"
-    return f"{number:,.{_decimals(number)}f}"
+    factor, name = _SCALED.get(unit, (1.0, ""))
+    number *= factor
+    return f"{number:,.{_decimals(number)}f}{name}"
 
 
 def duration(seconds: float) -> str:
