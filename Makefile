@@ -28,7 +28,7 @@ PIP_INSTALL = -m pip install --quiet
 
 .PHONY: help
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
 
 .PHONY: demo
 demo: $(DEMO)/wheel.stamp ## Build the wheel, install it, run the built-in example
@@ -44,7 +44,7 @@ lint: $(TEST)/wheel.stamp ## Formatting, lints, types, stubs
 	$(TEST)/bin/ruff format --check .
 	$(TEST)/bin/ruff check .
 	$(TEST)/bin/mypy
-	cd target && test-venv/bin/stubtest themis._core
+	$(TEST)/bin/stubtest themis._core
 
 .PHONY: test-rust
 test-rust: $(BUILD)/tools.stamp ## Tests of the Rust crates
