@@ -15,11 +15,13 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import polars as pl
 
 from themis.errors import TraceError
+from themis.grouping import burst_apps
 from themis.traces.report import TraceReport
-from themis.traces.schema import apps_from_jobs, canonical
+from themis.traces.schema import canonical
 
 if TYPE_CHECKING:
     from themis.check import CheckReport, ClusterSize
@@ -58,15 +60,15 @@ class TraceSource:
     report: TraceReport | None = None
 
     def with_report(self, report: TraceReport) -> TraceSource:
-        """The same source with the accounts of its reading."""
+        """Return the same source with the accounts of its reading."""
         return replace(self, report=report)
 
     def with_files(self, paths: tuple[str, ...], sha256: str) -> TraceSource:
-        """The same source with the files that were read."""
+        """Return the same source with the files that were read."""
         return replace(self, paths=paths, sha256=sha256)
 
     def with_origin(self, origin: str | None) -> TraceSource:
-        """The same source with the time of its second 0."""
+        """Return the same source with the time of its second 0."""
         return replace(self, origin=origin)
 
 
@@ -120,10 +122,95 @@ class Workload:
         return self.apps.equals(other.apps) and self.jobs.equals(other.jobs)
 
     def check(self, cluster: ClusterSize | None = None) -> CheckReport:
-        """What is wrong with the trace, its totals, and with a cluster the load it would offer."""
+        """Report what is wrong with the trace, its totals, and its load on a cluster."""
         from themis.check import check_workload  # noqa: PLC0415 - check knows workloads
 
         return check_workload(self, cluster)
+
+    def scale(self, *, load: float) -> Workload:
+        """Change the offered load by moving all submissions closer together or further apart.
+
+        Times are divided by `load`, counted from the first submission; the jobs stay as they are.
+
+        Parameters
+        ----------
+        load
+            Factor of the load: 2.0 submits the same work in half the time.
+
+        Raises
+        ------
+        TraceError
+            `load` is not a positive, finite number.
+        """
+        if not (load > 0 and math.isfinite(load)):
+            raise TraceError(f"scale: load is {load!r}: expected a positive number")
+        first = pl.lit(float(self.apps.get_column("arrival_s")[0]))
+        apps, jobs = (
+            frame.with_columns((first + (pl.col(column) - first) / load).alias(column))
+            for frame, column in ((self.apps, "arrival_s"), (self.jobs, "submit_s"))
+        )
+        return self._derived(apps, jobs, f"scale(load={load:g}): times divided by {load:g}")
+
+    def window(self, *, start_s: float = 0.0, end_s: float = math.inf) -> Workload:
+        """Keep the apps that arrive in ``[start_s, end_s)``, whole and on the same clock.
+
+        Raises
+        ------
+        TraceError
+            No app arrives in the window.
+        """
+        inside = (pl.col("arrival_s") >= start_s) & (pl.col("arrival_s") < end_s)
+        what = f"window(start_s={start_s:g}, end_s={end_s:g})"
+        return self._of_apps(self.apps.filter(inside), what)
+
+    def sample(self, *, fraction: float, seed: int = 0) -> Workload:
+        """Keep each app with probability `fraction`, whole; the rest is left out.
+
+        The same seed keeps the same apps, and a larger fraction keeps them and more.
+
+        Raises
+        ------
+        TraceError
+            `fraction` is outside (0, 1], or no app is kept.
+        """
+        if not 0 < fraction <= 1:
+            raise TraceError(f"sample: fraction is {fraction!r}: expected more than 0, at most 1")
+        draws = np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed)))
+        chosen = pl.Series(draws.random(self.apps.height) < fraction)
+        what = f"sample(fraction={fraction:g}, seed={seed})"
+        return self._of_apps(self.apps.filter(chosen), what)
+
+    def group_into_apps(
+        self,
+        *,
+        gap_s: float = 60.0,
+        max_jobs: int = 100,
+        keys: Sequence[str] = ("user", "tenant", "gang_size"),
+    ) -> Workload:
+        """Group single-job apps into apps by bursts of submissions.
+
+        Jobs of equal `keys` belong to one app while each is submitted at most `gap_s` seconds
+        after the one before, up to `max_jobs` jobs; then the next app begins. Public traces have
+        no tag for hyper-parameter searches; this is the usual stand-in. Missing users (null) count
+        as one user.
+
+        Parameters
+        ----------
+        gap_s
+            Longest pause inside an app, seconds.
+        max_jobs
+            Most jobs an app may have.
+        keys
+            Columns that tell apps apart: user, tenant, gang_size, max_gpus, profile, status.
+
+        Raises
+        ------
+        TraceError
+            An option is out of range, or an app has several jobs already.
+        """
+        apps, jobs = burst_apps(self.apps, self.jobs, gap_s=gap_s, max_jobs=max_jobs, keys=keys)
+        what = f"group_into_apps(gap_s={gap_s:g}, max_jobs={max_jobs}, keys={', '.join(keys)})"
+        return self._derived(apps, jobs, f"{what}: {apps.height} apps of {self.apps.height}")
 
     def write(self, directory: str | PathLike[str]) -> Path:
         """Write ``apps.parquet`` and ``jobs.parquet``, which the native reader reads back equal.
@@ -155,6 +242,21 @@ class Workload:
         except OSError as error:
             raise TraceError(f"{target}: cannot be written: {error.strerror or error}") from None
         return target
+
+    def _of_apps(self, apps: pl.DataFrame, what: str) -> Workload:
+        """Keep these apps with their jobs."""
+        if apps.is_empty():
+            raise TraceError(f"{what}: none of the {self.apps.height} apps is left")
+        jobs = self.jobs.join(apps.select("app_id"), on="app_id", how="semi")
+        return self._derived(apps, jobs, f"{what}: {apps.height} apps of {self.apps.height}")
+
+    def _derived(self, apps: pl.DataFrame, jobs: pl.DataFrame, what: str) -> Workload:
+        """Make the workload of new tables, with a note of the totals before and after."""
+        note = (
+            f"{what}; {jobs.height} jobs of {self.jobs.height}, "
+            f"{gpu_seconds(jobs):.6f} GPU-seconds of {self.gpu_seconds:.6f}"
+        )
+        return replace(self, apps=apps, jobs=jobs, notes=(*self.notes, note))
 
 
 def gpu_seconds(jobs: pl.DataFrame) -> float:

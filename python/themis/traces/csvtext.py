@@ -7,7 +7,7 @@ as rows with a `shape` problem, so that the caller can report them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -81,7 +81,7 @@ class _Records:
 
 
 def csv_header(file: TraceFile) -> CsvHeader:
-    """Column names from the first line that is not blank.
+    """Find the column names: the first line that is not blank.
 
     Raises
     ------
@@ -103,7 +103,7 @@ def csv_header(file: TraceFile) -> CsvHeader:
 
 
 def csv_blocks(file: TraceFile, header: CsvHeader) -> Iterator[CsvBlock]:
-    """Records of a CSV file after its header, in blocks of bounded size.
+    """Iterate over the records after the header, in blocks of bounded size.
 
     Parameters
     ----------

@@ -22,8 +22,8 @@ from themis.traces.reader import (
     require_columns,
     workload_from_rows,
 )
-from themis.traces.rows import Gathered
-from themis.traces.stamps import Clock, iso
+from themis.traces.rows import Floats, Gathered
+from themis.traces.stamps import Clock, since_first
 from themis.workload import TraceSource, Workload
 
 __all__ = ["READER"]
@@ -63,7 +63,7 @@ def read(
         gpus = checks.gpus("num-gpus")
         work = run_s * gpus
         checks.work("run-time", work)
-        columns = {
+        columns: dict[str, pl.Series | Floats] = {
             "job_id": job_id,
             "app_id": app_id,
             "start_us": pl.Series(start.micros),
@@ -73,13 +73,10 @@ def read(
         gathered.add(checks, columns, work)
     content = ["start_us", "app_id", "job_id", "gang_size", "serial_time_s"]
     rows = gathered.rows(unique="job_id", content=content)
-    origin = rows.get_column("start_us").min()
-    assert isinstance(origin, int)  # noqa: S101 - never empty here
-    seconds = (pl.col("start_us") - origin) / 1e6
+    rows, origin = since_first(rows, "start_us", clock)
+    when = pl.col("start_s")
     rows = rows.with_columns(
-        pl.col("gang_size").cast(pl.Int64),
-        pl.col("gang_size").cast(pl.Int64).alias("max_gpus"),
-        (seconds if jobs_at == "start" else seconds.min().over("app_id")).alias("submit_s"),
+        (when if jobs_at == "start" else when.min().over("app_id")).alias("submit_s")
     )
     gathered.notes.extend(clock.notes())
     if jobs_at == "arrival":
@@ -87,8 +84,7 @@ def read(
             "all jobs of an experiment are submitted at its earliest start-time, because "
             "start-time is when the original cluster ran a job, not when it was asked for"
         )
-    about = about.with_origin(iso(origin, zoned=clock.zoned))
-    return workload_from_rows(rows, gathered, about)
+    return workload_from_rows(rows, gathered, about.with_origin(origin))
 
 
 READER = Reader(

@@ -82,7 +82,7 @@ _LONG_S = 7 * 86400.0
 
 
 def recognise(source: Input) -> str | None:
-    """A directory with a jobs table, or a table with an id, a submission and GPUs."""
+    """Say whether this is a directory with jobs, or a table with an id, a submission and GPUs."""
     if source.kind == "directory":
         found = _table(source.path, "jobs")
         return f"directory with {found.name}" if found else None
@@ -115,7 +115,7 @@ def _first(columns: tuple[str, ...], names: tuple[str, ...]) -> str | None:
 
 
 def _table(directory: Path, stem: str) -> Path | None:
-    """The file of a table; two of them are an error."""
+    """Find the file of a table; two of them are an error."""
     endings = (".parquet", ".csv", ".csv.gz", ".csv.zst")
     found = [path for end in endings if (path := directory / f"{stem}{end}").is_file()]
     if len(found) > 1:

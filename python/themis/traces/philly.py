@@ -14,7 +14,7 @@ duration
 
 from __future__ import annotations
 
-from themis.errors import TraceError
+from themis.traces.philly_json import read_job_log
 from themis.traces.philly_pollux import COLUMNS, read_pollux
 from themis.traces.reader import Input, Reader, choice
 from themis.traces.stamps import Clock
@@ -44,7 +44,7 @@ def read(
     clock = Clock(timezone, source.name)
     if source.kind == "csv":
         return read_pollux(source, about, clock)
-    raise TraceError(f"{source.name}: expected the CSV form of Philly")
+    return read_job_log(source, about, clock, span=duration == "span")
 
 
 READER = Reader(

@@ -1,4 +1,6 @@
-"""Philly as the Pollux authors derived it: CSV with timestamp, duration, num_gpus, gpu_time, cluster.
+"""Philly as the Pollux authors derived it: a CSV without users and job ids.
+
+Columns: timestamp, duration, num_gpus, gpu_time, cluster.
 
 ``timestamp`` is the submission, ``duration`` seconds, ``cluster`` the virtual cluster (tenant).
 Users and job ids are lost in that derivation: jobs are numbered in the order of their cells, never
@@ -12,8 +14,8 @@ import numpy as np
 import polars as pl
 
 from themis.traces.reader import Input, csv_rows, require_columns, workload_from_rows
-from themis.traces.rows import Gathered
-from themis.traces.stamps import Clock, iso
+from themis.traces.rows import Floats, Gathered
+from themis.traces.stamps import Clock, since_first
 from themis.workload import TraceSource, Workload
 
 __all__ = ["COLUMNS", "read_pollux"]
@@ -40,7 +42,7 @@ def read_pollux(source: Input, about: TraceSource, clock: Clock) -> Workload:
         tenant = pl.repeat(None, len(work), dtype=pl.String, eager=True)
         if "cluster" in source.columns:
             tenant = checks.text("cluster")
-        columns = {
+        columns: dict[str, pl.Series | Floats] = {
             "submit_us": pl.Series(submit.micros),
             "duration_s": duration_s,
             "gang_size": gpus,
@@ -51,22 +53,15 @@ def read_pollux(source: Input, about: TraceSource, clock: Clock) -> Workload:
         gathered.add(checks, columns, work)
     content = ["submit_us", "duration_s", "gang_size", "stated", "tenant"]
     rows = gathered.rows(unique=None, content=content)
-    origin = rows.get_column("submit_us").min()
-    assert isinstance(origin, int)  # noqa: S101 - never empty here
+    rows, origin = since_first(rows, "submit_us", clock)
     width = max(6, len(str(rows.height)))
     number = pl.int_range(1, rows.height + 1).cast(pl.String).str.zfill(width)
-    rows = rows.with_columns(
-        (pl.lit("philly-") + number).alias("job_id"),
-        (pl.lit("philly-") + number).alias("app_id"),
-        ((pl.col("submit_us") - origin) / 1e6).alias("submit_s"),
-        pl.col("gang_size").cast(pl.Int64),
-        pl.col("gang_size").cast(pl.Int64).alias("max_gpus"),
-    )
+    name = pl.lit("philly-") + number
+    rows = rows.with_columns(name.alias("job_id"), name.alias("app_id"))
     gathered.notes.extend(clock.notes())
     gathered.notes.append("the file names no users: user is null, tenant is the virtual cluster")
     if lying:
         gathered.notes.append(
             f"gpu_time differs from duration x num_gpus in {lying} rows: not used"
         )
-    about = about.with_origin(iso(origin, zoned=clock.zoned))
-    return workload_from_rows(rows, gathered, about)
+    return workload_from_rows(rows, gathered, about.with_origin(origin))

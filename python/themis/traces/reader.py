@@ -22,6 +22,10 @@ from themis.workload import TraceSource, Workload
 __all__ = ["Input", "Reader", "choice", "csv_rows", "nearest", "workload_from_rows"]
 
 
+_NO_GPU = Problem("no GPU", action="kept: takes no GPU")
+_NO_WORK = Problem("no work", action="kept: ends as it starts")
+
+
 @dataclass(frozen=True)
 class Input:
     """A path to read, with what a glance at it tells.
@@ -71,7 +75,7 @@ class Input:
         return ()
 
     def describe(self) -> str:
-        """What was found, for messages."""
+        """Say what was found, for messages."""
         if self.kind == "csv":
             names = ", ".join(name[:40] for name in self.columns[:20])
             return f"a text file whose first line is: {names}"
@@ -163,7 +167,7 @@ def _reject_shape(checks: RowChecks, block: CsvBlock, code: int, reason: str) ->
         checks.reject(bad, reason, values=texts)
 
 
-def workload_from_rows(  # noqa: PLR0913 - the accounts of one reading belong together
+def workload_from_rows(
     rows: pl.DataFrame,
     gathered: Gathered,
     source: TraceSource,
@@ -171,13 +175,19 @@ def workload_from_rows(  # noqa: PLR0913 - the accounts of one reading belong to
     kept: Iterable[Problem] = (),
     apps: pl.DataFrame | None = None,
 ) -> Workload:
-    """A workload of accepted rows, with the report of their reading.
+    """Make a workload of accepted rows, with the report of their reading.
 
     `rows` has the columns of jobs and of their app (see :func:`schema.apps_from_jobs`) and `line`.
     """
+    rows = rows.with_columns(
+        pl.col("gang_size").cast(pl.Int64),
+        pl.col("max_gpus" if "max_gpus" in rows.columns else "gang_size")
+        .cast(pl.Int64)
+        .alias("max_gpus"),
+    )
     noted = [
-        kept_problem(rows, pl.col("gang_size") == 0, "no GPU", "", "kept: takes no GPU"),
-        kept_problem(rows, pl.col("serial_time_s") == 0, "no work", "", "kept: ends as it starts"),
+        kept_problem(rows, pl.col("gang_size") == 0, _NO_GPU),
+        kept_problem(rows, pl.col("serial_time_s") == 0, _NO_WORK),
         *kept,
     ]
     jobs = rows.select(

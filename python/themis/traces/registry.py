@@ -27,7 +27,7 @@ READERS: Mapping[str, Reader] = {
 def read(
     path: str | PathLike[str], format_name: str | None, options: Mapping[str, object]
 ) -> Workload:
-    """What :func:`themis.traces.read_trace` does."""
+    """Do what :func:`themis.traces.read_trace` promises."""
     source = Input(Path(path))
     if format_name is not None and format_name not in READERS:
         raise TraceError(
@@ -51,7 +51,7 @@ def read(
 
 
 def recognise(source: Input, format_name: str | None = None) -> tuple[Reader, str]:
-    """The reader for an input, and why.
+    """Find the reader for an input, and why.
 
     Raises
     ------

@@ -51,11 +51,11 @@ class Problem:
     """
 
     name: str
-    column: str
-    count: int
-    lines: tuple[int, ...]
-    values: tuple[str, ...]
-    action: str
+    column: str = ""
+    count: int = 0
+    lines: tuple[int, ...] = ()
+    values: tuple[str, ...] = ()
+    action: str = "left out"
     rejected: bool = True
 
     def to_dict(self) -> dict[str, object]:
@@ -99,7 +99,7 @@ class TraceReport:
     jobs: int
     row_word: str
     problems: tuple[Problem, ...]
-    rejected: pl.DataFrame
+    rejected: pl.DataFrame = field(repr=False)
     gpu_s_rows: float
     gpu_s_jobs: float
     notes: tuple[str, ...] = field(default=())

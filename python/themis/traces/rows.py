@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -96,7 +96,7 @@ class RowChecks:
         return pl.select(pl.when(~gone).then(series).alias(column)).to_series()
 
     def number(self, column: str, *, required: bool = True) -> Floats:
-        """Finite numbers of a column; NaN in rejected rows and, unless `required`, where missing."""
+        """Read finite numbers; NaN in rejected rows and, unless `required`, where missing."""
         series = self.frame.get_column(column)
         if series.dtype.is_numeric():
             gone = series.is_null()
@@ -171,7 +171,9 @@ class Gathered:
         self._rejected: list[pl.DataFrame] = []
         self._lost_gpu_s: list[float] = []
 
-    def add(self, checks: RowChecks, columns: dict[str, pl.Series | Floats], work: Floats) -> None:
+    def add(
+        self, checks: RowChecks, columns: Mapping[str, pl.Series | Floats], work: Floats
+    ) -> None:
         """Take the good rows of `columns`; `work` is each row's GPU-seconds, NaN if unknown."""
         good = checks.good
         self._rows += len(good)
@@ -184,7 +186,7 @@ class Gathered:
         self._accepted.append(frame.filter(pl.Series(good)))
 
     def rows(self, *, unique: str | None, content: Sequence[str]) -> pl.DataFrame:
-        """Accepted rows, each id once, sorted by `content`.
+        """Return accepted rows, each id once, sorted by `content`.
 
         Of rows that agree in all of `content` one is kept; of rows that share the id `unique` but
         differ, the first in the order of `content`. With `unique` None no row is a repetition.
@@ -224,7 +226,7 @@ class Gathered:
         self._lost_gpu_s.extend(lost.to_list())
 
     def report(self, jobs: pl.DataFrame, kept: Sequence[Problem] = ()) -> TraceReport:
-        """The accounts, once `jobs` are final."""
+        """Close the accounts, once `jobs` are final."""
         rejected = pl.concat([pl.DataFrame(schema=REJECTED), *self._rejected]).sort("line")
         work = jobs.filter(pl.col("gang_size") > 0).get_column("serial_time_s").to_list()
         return TraceReport(
@@ -252,16 +254,20 @@ class Gathered:
 
 
 def kept_problem(
-    rows: pl.DataFrame, which: pl.Expr, name: str, column: str, action: str
+    rows: pl.DataFrame, which: pl.Expr, problem: Problem, shown: str | None = None
 ) -> Problem:
-    """The class of the rows where `which` holds, which became jobs all the same."""
+    """`problem` with the figures of the rows where `which` holds, which became jobs all the same.
+
+    `shown` is the column whose values are shown.
+    """
     found = rows.filter(which).sort("line")
-    return Problem(
-        name=name,
-        column=column,
+    values: list[str] = []
+    if shown is not None:
+        values = found.get_column(shown).drop_nulls().unique(maintain_order=True).head(3).to_list()
+    return replace(
+        problem,
         count=found.height,
         lines=tuple(found.get_column("line").head(5).to_list()),
-        values=(),
-        action=action,
+        values=tuple(values),
         rejected=False,
     )

@@ -67,7 +67,7 @@ _ARRIVAL_SLACK_S = 1e-6
 
 
 def canonical(apps: pl.DataFrame, jobs: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Validated tables in canonical column and row order.
+    """Validate the tables and put columns and rows in canonical order.
 
     Apps are sorted by (arrival_s, app_id); jobs by (order of their app, submit_s, job_id).
 
@@ -89,7 +89,7 @@ def canonical(apps: pl.DataFrame, jobs: pl.DataFrame) -> tuple[pl.DataFrame, pl.
 
 
 def apps_from_jobs(rows: pl.DataFrame) -> pl.DataFrame:
-    """The `apps` table that jobs carrying the columns of their app imply.
+    """Make the `apps` table that jobs carrying the columns of their app imply.
 
     `rows` has app_id, submit_s and any of user, tenant, stopping, weight, profile, gpu_types.
     An app arrives with its earliest job. Where its jobs disagree about user, tenant, stopping,

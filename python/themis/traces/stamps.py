@@ -19,7 +19,7 @@ import polars as pl
 from themis.errors import TraceError
 from themis.traces.rows import Mask, RowChecks, is_missing
 
-__all__ = ["Clock", "Stamps", "iso"]
+__all__ = ["Clock", "Stamps", "iso", "since_first"]
 
 Micros = npt.NDArray[np.int64]
 
@@ -91,7 +91,7 @@ class Clock:
         return self.timezone is not None or self.offset > 0
 
     def read(self, checks: RowChecks, column: str) -> Stamps:
-        """Required stamps of a column; rows without a readable one are rejected."""
+        """Read required stamps; rows without a readable one are rejected."""
         stamps = self.parse(checks.frame.get_column(column))
         checks.reject(stamps.absent & ~stamps.unreadable, "missing value", column)
         checks.reject(stamps.unreadable, "unreadable time", column)
@@ -128,7 +128,7 @@ class Clock:
         )
 
     def notes(self) -> list[str]:
-        """What was decided, in words."""
+        """Say in words what was decided."""
         found = []
         if self.offset and self.naive and self.timezone is None:
             found.append(f"{self.naive} time stamps without a zone offset were taken as UTC")
@@ -150,6 +150,16 @@ class Clock:
         )
         self.ambiguous += int((first != latest).sum())
         return first, latest
+
+
+def since_first(rows: pl.DataFrame, column: str, clock: Clock) -> tuple[pl.DataFrame, str]:
+    """`rows` with `column` (microseconds) as float seconds since its earliest, and that as ISO.
+
+    The new column has the name of the old one with ``_s`` for ``_us``.
+    """
+    origin = int(rows.get_column(column).to_numpy().min())
+    seconds = ((pl.col(column) - origin) / 1e6).alias(column.removesuffix("us") + "s")
+    return rows.with_columns(seconds), iso(origin, zoned=clock.zoned)
 
 
 def iso(micros: int, *, zoned: bool) -> str:
