@@ -21,6 +21,14 @@ RUST_SOURCES := Cargo.toml Cargo.lock $(shell find rust -name '*.rs' -o -name Ca
 PYTHON_SOURCES := pyproject.toml README.md LICENSE \
   $(shell find python -type f -not -name '*.pyc' -not -name '*.so')
 
+# rustup looks for its toolchains in HOME; where HOME is another, they stand beside its programs
+ifndef RUSTUP_HOME
+BESIDE_CARGO := $(abspath $(dir $(shell command -v cargo))../../.rustup)
+ifneq ($(wildcard $(BESIDE_CARGO)/toolchains),)
+export RUSTUP_HOME := $(BESIDE_CARGO)
+endif
+endif
+
 # One interpreter for every build of the extension, so that cargo rebuilds nothing needlessly
 export PYO3_PYTHON := $(abspath $(BUILD))/bin/python
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
