@@ -24,7 +24,8 @@ from themis.traces.report import TraceReport
 from themis.traces.schema import canonical
 
 if TYPE_CHECKING:
-    from themis.check import CheckReport, ClusterSize
+    from themis.check import CheckReport
+    from themis.offered_load import ClusterSize
 
 __all__ = ["TraceSource", "Workload"]
 

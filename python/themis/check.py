@@ -1,0 +1,247 @@
+"""What is wrong with a trace, what it holds, and what it would ask of a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from os import PathLike
+
+import polars as pl
+
+from themis.offered_load import ClusterSize, LoadReport, offered_load
+from themis.traces import read_trace
+from themis.traces.report import Problem
+from themis.workload import Workload
+
+__all__ = ["CheckReport", "ClusterSize", "check_trace", "check_workload"]
+
+_SHOWN_IDS = 5
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """Accounts of a workload: what came in, what came out, what was left out and why.
+
+    Parameters
+    ----------
+    paths, format, recognised, sha256
+        The files, their format, why it was taken, and the digest of their bytes.
+    rows
+        Rows of the source: ``rows == jobs_read + rejected``.
+    row_word
+        What the numbers in `problems` count: ``"line"``, ``"entry"`` or ``"row"``.
+    jobs_read
+        Jobs that the reader made.
+    rejected
+        Rows that became no job.
+    problems
+        Classes of trouble, with first lines and values, and what the reader did.
+    gpu_s_rows, gpu_s_read
+        GPU-seconds of all rows that could be read, and of the jobs that the reader made.
+    jobs, apps, users, tenants
+        How many the workload has now.
+    gpu_s
+        GPU-seconds of the workload now; differs from `gpu_s_read` only by what `notes` say.
+    origin
+        ISO time of second 0, if the source has time stamps.
+    first_s, last_s
+        First and last submission, seconds.
+    gangs
+        (GPUs, jobs) for each size of gang, ascending.
+    elastic_jobs
+        Jobs that can use more than their gang.
+    notes
+        What the reader and transformations decided.
+    load
+        What the workload asks of the cluster, if one was given.
+    """
+
+    paths: tuple[str, ...]
+    format: str
+    recognised: str
+    sha256: str
+    rows: int
+    row_word: str
+    jobs_read: int
+    rejected: int
+    problems: tuple[Problem, ...]
+    gpu_s_rows: float
+    gpu_s_read: float
+    jobs: int
+    apps: int
+    users: int
+    tenants: int
+    gpu_s: float
+    origin: str | None
+    first_s: float
+    last_s: float
+    gangs: tuple[tuple[int, int], ...]
+    elastic_jobs: int
+    notes: tuple[str, ...]
+    load: LoadReport | None
+
+    @property
+    def clean(self) -> bool:
+        """Whether every row became a job and no job is infeasible."""
+        return self.rejected == 0 and not (self.load and self.load.infeasible)
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the JSON-able form: no NaN, null where there is nothing."""
+        return {
+            "paths": list(self.paths),
+            "format": self.format,
+            "recognised": self.recognised,
+            "sha256": self.sha256 or None,
+            "rows": self.rows,
+            "row_word": self.row_word,
+            "jobs_read": self.jobs_read,
+            "rejected": self.rejected,
+            "problems": [problem.to_dict() for problem in self.problems],
+            "gpu_s_rows": self.gpu_s_rows,
+            "gpu_s_read": self.gpu_s_read,
+            "jobs": self.jobs,
+            "apps": self.apps,
+            "users": self.users,
+            "tenants": self.tenants,
+            "gpu_s": self.gpu_s,
+            "origin": self.origin,
+            "first_s": self.first_s,
+            "last_s": self.last_s,
+            "span_s": self.last_s - self.first_s,
+            "gangs": [{"gpus": gpus, "jobs": jobs} for gpus, jobs in self.gangs],
+            "elastic_jobs": self.elastic_jobs,
+            "notes": list(self.notes),
+            "clean": self.clean,
+            "load": None if self.load is None else self.load.to_dict(),
+        }
+
+    def to_text(self) -> str:
+        """Return the report as lines to read."""
+        return "\n".join(self._lines()) + "\n"
+
+    def _lines(self) -> Iterator[str]:
+        yield f"{', '.join(self.paths) or 'workload'}: {self.format} ({self.recognised})"
+        yield (
+            f"{_count(self.rows, self.row_word)} -> {_count(self.jobs_read, 'job')}, "
+            f"{self.rejected:,} left out"
+        )
+        for problem in self.problems:
+            yield "  " + _problem_text(problem, self.row_word)
+        if not self.problems:
+            yield "  no problems found"
+        yield (
+            f"work: {self.gpu_s_rows:,.0f} GPU-seconds in the rows, {self.gpu_s_read:,.0f} in the "
+            f"jobs read, {self.gpu_s:,.0f} in the workload"
+        )
+        yield (
+            f"workload: {_count(self.apps, 'app')}, {_count(self.jobs, 'job')}, "
+            f"{_count(self.users, 'user')}, {_count(self.tenants, 'tenant')}"
+        )
+        since = f", second 0 is {self.origin}" if self.origin else ""
+        span_s = self.last_s - self.first_s
+        yield f"submissions: {self.first_s:,.0f} s to {self.last_s:,.0f} s{_days(span_s)}{since}"
+        shares = ", ".join(f"{gpus}: {jobs:,}" for gpus, jobs in self.gangs[:16])
+        more = f" and {len(self.gangs) - 16} more sizes" if len(self.gangs) > 16 else ""  # noqa: PLR2004
+        yield f"GPUs a gang: {shares}{more}"
+        if self.elastic_jobs:
+            yield f"elastic: {_count(self.elastic_jobs, 'job')} can use more than the gang"
+        for note in self.notes:
+            yield f"note: {note}"
+        if self.load is not None:
+            yield from _load_lines(self.load)
+
+
+def check_trace(
+    path: str | PathLike[str],
+    format: str | None = None,  # noqa: A002 - as in read_trace
+    cluster: ClusterSize | None = None,
+    **options: object,
+) -> CheckReport:
+    """Read a trace and report on it; parameters and errors are those of `read_trace`.
+
+    Parameters
+    ----------
+    path, format, **options
+        As in :func:`themis.traces.read_trace`.
+    cluster
+        Where the workload would run.
+
+    Raises
+    ------
+    TraceError
+        The trace cannot be read, or has no usable row.
+    """
+    return check_workload(read_trace(path, format, **options), cluster)
+
+
+def check_workload(workload: Workload, cluster: ClusterSize | None = None) -> CheckReport:
+    """Report on a workload and, with a cluster, on the load that it offers."""
+    source, report = workload.source, workload.source.report
+    jobs, gpu_s = workload.jobs, workload.gpu_seconds
+    gangs = jobs.group_by("gang_size").agg(pl.len().cast(pl.Int64).alias("jobs")).sort("gang_size")
+    submit_s = jobs.get_column("submit_s").to_numpy()
+    return CheckReport(
+        paths=source.paths,
+        format=source.format,
+        recognised=source.recognised,
+        sha256=source.sha256,
+        rows=report.rows if report else jobs.height,
+        row_word=report.row_word if report else "row",
+        jobs_read=report.jobs if report else jobs.height,
+        rejected=report.rejected.height if report else 0,
+        problems=report.problems if report else (),
+        gpu_s_rows=report.gpu_s_rows if report else gpu_s,
+        gpu_s_read=report.gpu_s_jobs if report else gpu_s,
+        jobs=jobs.height,
+        apps=workload.apps.height,
+        users=workload.apps.get_column("user").drop_nulls().n_unique(),
+        tenants=workload.apps.get_column("tenant").drop_nulls().n_unique(),
+        gpu_s=gpu_s,
+        origin=source.origin,
+        first_s=float(submit_s.min()),
+        last_s=float(submit_s.max()),
+        gangs=tuple((int(gpus), int(count)) for gpus, count in gangs.iter_rows()),
+        elastic_jobs=jobs.filter(pl.col("max_gpus") > pl.col("gang_size")).height,
+        notes=(*(report.notes if report else ()), *workload.notes),
+        load=None if cluster is None else offered_load(workload, cluster),
+    )
+
+
+def _count(number: int, word: str) -> str:
+    plural = word[:-1] + "ies" if word.endswith("y") else word + "s"
+    return f"{number:,} {word if number == 1 else plural}"
+
+
+def _days(seconds: float) -> str:
+    return f" ({seconds / 86400:,.1f} days)"
+
+
+def _problem_text(problem: Problem, row_word: str) -> str:
+    where = f" in {problem.column}" if problem.column else ""
+    values = f" ({', '.join(repr(value) for value in problem.values)})" if problem.values else ""
+    more = ", ..." if problem.count > len(problem.lines) else ""
+    word = _count(len(problem.lines), row_word).split(" ", 1)[1]
+    lines = ", ".join(map(str, problem.lines)) + more
+    return f"{problem.count:,} x {problem.name}{where}: {word} {lines}{values}; {problem.action}"
+
+
+def _load_lines(load: LoadReport) -> Iterator[str]:
+    yield f"cluster: {load.cluster}, {_count(load.gpus, 'GPU')}"
+    for part in load.types:
+        figure = "all jobs arrive at once" if part.load is None else f"{part.load:.2f}"
+        yield f"offered load, {part.gpu_types} ({_count(part.gpus, 'GPU')}): {figure}"
+    if load.load is not None and not load.drains:
+        yield (
+            "the backlog cannot drain while jobs arrive: averages over a horizon depend on the "
+            f"horizon; at least {load.drain_s:,.0f} s{_days(load.drain_s)} of full use stay "
+            "after the last arrival"
+        )
+    else:
+        yield f"the backlog can drain; at least {load.drain_s:,.0f} s stay after the last arrival"
+    if load.infeasible:
+        shown = ", ".join(load.infeasible[:_SHOWN_IDS])
+        more = ", ..." if len(load.infeasible) > _SHOWN_IDS else ""
+        yield (
+            f"{_count(len(load.infeasible), 'job')} can never run (gang larger than the cluster, "
+            f"{load.infeasible_gpu_s:,.0f} GPU-seconds): {shown}{more}"
+        )

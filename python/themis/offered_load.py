@@ -1,0 +1,185 @@
+"""What a workload asks of a cluster before anything is simulated: load, drain, impossible jobs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import polars as pl
+
+from themis.workload import Workload
+
+__all__ = ["ClusterSize", "LoadReport", "TypeLoad", "offered_load"]
+
+
+class ClusterSize(Protocol):
+    """As much of a :class:`~themis.cluster.Cluster` as the load depends on."""
+
+    @property
+    def gpus(self) -> int:
+        """All GPUs."""
+
+    @property
+    def machines(self) -> pl.DataFrame:
+        """One row a machine with gpu_type (String) and gpus (Int64)."""
+
+
+@dataclass(frozen=True)
+class TypeLoad:
+    """Load on some GPU types.
+
+    Parameters
+    ----------
+    gpu_types
+        The types, ``"A|B"``; ``"any"`` for the whole cluster.
+    gpus
+        GPUs of these types.
+    gpu_seconds
+        Work of the feasible jobs that can run on these types only.
+    load
+        Their part of what the GPUs can do while jobs arrive; None when all arrive at once.
+    """
+
+    gpu_types: str
+    gpus: int
+    gpu_seconds: float
+    load: float | None
+
+
+@dataclass(frozen=True)
+class LoadReport:
+    """What a workload asks of a cluster; only jobs that can ever run are counted.
+
+    Parameters
+    ----------
+    cluster
+        Short form of the cluster.
+    gpus
+        Its GPUs.
+    window_s
+        Time in which jobs arrive: first to last of n distinct arrivals, times n / (n - 1), so
+        that evenly spaced arrivals count whole gaps; 0 when all arrive at once.
+    load
+        GPU-seconds of work / (GPUs x `window_s`); None when all arrive at once.
+    types
+        The same for each set of GPU types that an app asks for, the whole cluster first.
+    drains
+        Whether every load is at most 1, so that queues need not grow while jobs arrive.
+    drain_s
+        Least seconds of full use that are left after the window.
+    infeasible
+        Ids of the jobs whose gang is larger than the GPUs of its types, in canonical order.
+    infeasible_gpu_s
+        Their GPU-seconds.
+    """
+
+    cluster: str
+    gpus: int
+    window_s: float
+    load: float | None
+    types: tuple[TypeLoad, ...]
+    drains: bool
+    drain_s: float
+    infeasible: tuple[str, ...]
+    infeasible_gpu_s: float
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the JSON-able form."""
+        return {
+            "cluster": self.cluster,
+            "gpus": self.gpus,
+            "window_s": self.window_s,
+            "load": self.load,
+            "types": [
+                {
+                    "gpu_types": part.gpu_types,
+                    "gpus": part.gpus,
+                    "gpu_seconds": part.gpu_seconds,
+                    "load": part.load,
+                }
+                for part in self.types
+            ],
+            "drains": self.drains,
+            "drain_s": self.drain_s,
+            "infeasible": list(self.infeasible),
+            "infeasible_gpu_s": self.infeasible_gpu_s,
+        }
+
+
+def offered_load(workload: Workload, cluster: ClusterSize) -> LoadReport:
+    """Compute the load that `workload` offers `cluster`."""
+    sizes = _type_sizes(cluster)
+    wanted = workload.apps.select("app_id", "gpu_types")
+    jobs = workload.jobs.join(wanted, on="app_id", how="left", maintain_order="left")
+    jobs = jobs.filter(pl.col("gang_size") > 0)
+    asked = {text: _types(text, sizes) for text in jobs.get_column("gpu_types").unique().sort()}
+    asked.setdefault(None, frozenset(sizes))
+    available = {text: sum(sizes.get(kind, 0) for kind in kinds) for text, kinds in asked.items()}
+    table = pl.DataFrame(
+        {"gpu_types": list(available), "available": list(available.values())},
+        schema={"gpu_types": pl.String, "available": pl.Int64},
+    )
+    jobs = jobs.join(table, on="gpu_types", how="left", nulls_equal=True, maintain_order="left")
+    fits = pl.col("gang_size") <= pl.col("available")
+    lost, jobs = jobs.filter(~fits), jobs.filter(fits)
+    window_s = _window(workload.jobs.get_column("submit_s"))
+    types = tuple(
+        _type_load(text, asked, available[text], jobs, window_s)
+        for text in sorted(asked, key=lambda text: (text is not None, text or ""))
+    )
+    return LoadReport(
+        cluster=str(cluster),
+        gpus=cluster.gpus,
+        window_s=window_s,
+        load=types[0].load,
+        types=types,
+        drains=all(part.load is None or part.load <= 1 for part in types),
+        drain_s=max(_left(part, window_s) for part in types),
+        infeasible=tuple(lost.get_column("job_id").to_list()),
+        infeasible_gpu_s=math.fsum(lost.get_column("serial_time_s").to_list()),
+    )
+
+
+def _type_sizes(cluster: ClusterSize) -> dict[str, int]:
+    machines = cluster.machines.select(pl.col("gpu_type").fill_null(""), "gpus")
+    totals = machines.group_by("gpu_type").agg(pl.col("gpus").sum()).sort("gpu_type")
+    return {str(kind): int(gpus) for kind, gpus in totals.iter_rows()}
+
+
+def _types(text: str | None, sizes: dict[str, int]) -> frozenset[str]:
+    """GPU types of the cluster that ``"A|B"`` allows; all for None."""
+    if text is None:
+        return frozenset(sizes)
+    return frozenset(part.strip() for part in text.split("|"))
+
+
+def _type_load(
+    text: str | None,
+    asked: dict[str | None, frozenset[str]],
+    gpus: int,
+    jobs: pl.DataFrame,
+    window_s: float,
+) -> TypeLoad:
+    """Load of the jobs that may run on these types and on no others."""
+    inside = [other for other, kinds in asked.items() if kinds <= asked[text]]
+    if text is None:
+        inside = list(asked)
+    chosen = pl.col("gpu_types").is_in([other for other in inside if other is not None])
+    if None in inside:
+        chosen = chosen.fill_null(value=True)
+    work = math.fsum(jobs.filter(chosen).get_column("serial_time_s").to_list())
+    load = work / (gpus * window_s) if gpus and window_s > 0 else None
+    return TypeLoad("any" if text is None else text, gpus, work, load)
+
+
+def _left(part: TypeLoad, window_s: float) -> float:
+    return max(part.gpu_seconds / part.gpus - window_s, 0.0) if part.gpus else 0.0
+
+
+def _window(submit_s: pl.Series) -> float:
+    times = np.unique(submit_s.to_numpy())
+    if len(times) < 2:  # noqa: PLR2004 - one instant has no length
+        return 0.0
+    return float((times[-1] - times[0]) * len(times) / (len(times) - 1))
