@@ -84,6 +84,17 @@ class GroupTable(BaseModel):
     )
 
 
+class WindowTable(BaseModel):
+    """The part of the workload that is kept: apps that arrive in [start_s, end_s)."""
+
+    model_config = _TABLE
+
+    start_s: float = Field(default=0.0, description="first arrival that is kept, in seconds")
+    end_s: float | None = Field(
+        default=None, description="first arrival that is left out, in seconds; unset: none"
+    )
+
+
 class WorkloadTable(BaseModel):
     """Where the jobs come from: a trace file or a generator, and what is done to them."""
 
@@ -94,6 +105,10 @@ class WorkloadTable(BaseModel):
     options: dict[str, object] = Field(default={}, description="options of the format")
     generate: str | None = Field(default=None, description="name of a generator")
     params: dict[str, object] = Field(default={}, description="parameters of the generator")
+    window: WindowTable | None = Field(default=None, description="keep these arrivals only")
+    sample: float | None = Field(
+        default=None, gt=0, le=1, description="keep each app with this probability; no unit"
+    )
     group_into_apps: GroupTable | None = Field(
         default=None, description="group jobs into apps; unset: as the trace says"
     )
@@ -226,6 +241,10 @@ class Scenario(BaseModel):
             workload = read_trace(table.trace, format=table.format, **table.options)
         else:
             workload = generate(table.generate or "", **{"seed": self.seed, **table.params})
+        if table.window is not None:
+            workload = workload.window(**table.window.model_dump(exclude_none=True))
+        if table.sample is not None:
+            workload = workload.sample(fraction=table.sample, seed=self.seed)
         if table.group_into_apps is not None:
             workload = workload.group_into_apps(**table.group_into_apps.model_dump())
         if table.load is not None:

@@ -96,7 +96,7 @@ class ScenarioFlags:
         return workload
 
 
-def cluster_table(text: str) -> dict[str, object]:
+def cluster_table(text: str) -> dict[str, str]:
     """Return the cluster table of a scenario for a short form or the path of a TOML file."""
     if text.endswith(".toml"):
         return {"file": str(Path(text).absolute())}
