@@ -12,6 +12,7 @@ from themis.result import Result
 from themis.result_schema import TABLES
 
 MakeResult = Callable[..., Result]
+MakeTable = Callable[[str, Sequence[Mapping[str, object]]], pl.DataFrame]
 
 
 def table(name: str, rows: Sequence[Mapping[str, object]]) -> pl.DataFrame:
@@ -227,3 +228,8 @@ def tiny_result() -> Result:
 @pytest.fixture
 def make_result() -> MakeResult:
     return random_result
+
+
+@pytest.fixture
+def make_table() -> MakeTable:
+    return table
