@@ -8,7 +8,7 @@ from typing import get_args
 
 from themis.errors import ScenarioError
 from themis.settings import PolicySettings, RunSettings, Settings
-from themis.validation import nearest
+from themis.validation import unknown_key
 
 __all__ = ["SETTING_PLACES", "apply_overrides", "parse_text_value"]
 
@@ -72,9 +72,7 @@ def _place(key: str) -> str:
         return SETTING_PLACES[key]
     if key == "seed":
         return key
-    match = nearest(key, SETTING_PLACES)
-    hint = f"the nearest known key is {match}" if match else f"known: {', '.join(SETTING_PLACES)}"
-    raise ScenarioError(f"{key}: unknown setting; {hint}")
+    raise ScenarioError(unknown_key(key, key, [*SETTING_PLACES, "seed"]))
 
 
 def _may_be_unset(name: str) -> bool:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
 from themis.errors import ScenarioError
+from themis.nearest import nearest
 
-__all__ = ["nearest", "scenario_error"]
+__all__ = ["scenario_error", "unknown_key"]
 
 _EXPECTED = {
     "bool_type": "expected true or false",
@@ -38,12 +38,6 @@ _BOUND_KEYS = {
     "less_than_equal": "le",
 }
 _LONGEST_VALUE = 80
-
-
-def nearest(word: str, known: Iterable[str]) -> str | None:
-    """Return the known word that is spelt most like ``word``, or None when none comes close."""
-    matches = difflib.get_close_matches(word, sorted(known), n=1, cutoff=0.5)
-    return matches[0] if matches else None
 
 
 def scenario_error(
@@ -110,11 +104,14 @@ def _unknown_key(
     place = _dotted(loc)
     if key in homes and homes[key] != place:
         return f"{place}: unknown key here; it belongs to {homes[key]}"
-    known = _known_keys(model, loc[:-1])
-    match = nearest(key, known)
-    if match is None:
-        return f"{place}: unknown key; known keys: {', '.join(sorted(known))}"
-    return f"{place}: unknown key; the nearest known key is {match}"
+    return unknown_key(place, key, _known_keys(model, loc[:-1]))
+
+
+def unknown_key(place: str, key: str, known: Iterable[str]) -> str:
+    """Return the message for a key that nobody knows: the nearest known one, or all of them."""
+    names = sorted(known)
+    hint = nearest(key, names) or f"; known keys: {', '.join(names)}"
+    return f"{place}: unknown key{hint}"
 
 
 def _known_keys(model: type[BaseModel], loc: tuple[str | int, ...]) -> set[str]:

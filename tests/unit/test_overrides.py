@@ -57,7 +57,7 @@ def test_none_unsets_what_may_be_unset_and_is_a_payment() -> None:
 
 
 def test_an_unknown_bare_key_is_refused_with_the_nearest_one() -> None:
-    with pytest.raises(ScenarioError, match=r"leases: .*nearest known key is lease_s"):
+    with pytest.raises(ScenarioError, match=r"leases: unknown key .did you mean 'lease_s'"):
         apply_overrides({}, [("leases", "1")])
 
 

@@ -92,8 +92,8 @@ def test_overrides_are_laid_over_the_file(tmp_path: Path) -> None:
         ("seed = true\n" + SMALL, "seed = True: expected a whole number"),
         ("seed = 1.5\n" + SMALL, "seed = 1.5: expected a whole number"),
         ("schema_version = 2\n" + SMALL, "schema_version = 2: expected one of 1"),
-        ("sed = 1\n" + SMALL, "sed: unknown key; the nearest known key is seed"),
-        (SMALL + "lod = 2", "workload.lod: unknown key; the nearest known key is load"),
+        ("sed = 1\n" + SMALL, "sed: unknown key (did you mean 'seed'?)"),
+        (SMALL + "lod = 2", "workload.lod: unknown key (did you mean 'load'?)"),
         (SMALL + "load = 0", "workload.load = 0: must be > 0"),
         (
             SMALL + "[settings]\npayment = 'none'",
@@ -111,7 +111,7 @@ def test_overrides_are_laid_over_the_file(tmp_path: Path) -> None:
         ),
         (
             SMALL + "[workload.group_into_apps]\ngap = 0",
-            "workload.group_into_apps.gap: unknown key; the nearest known key is gap_s",
+            "workload.group_into_apps.gap: unknown key (did you mean 'gap_s'?)",
         ),
         (
             SMALL + "generate = 'demo'",

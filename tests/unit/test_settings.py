@@ -96,10 +96,10 @@ def test_a_wrong_value_is_named_with_what_was_expected(
 def test_an_unknown_name_is_refused_with_the_nearest_known_one(
     key: str, nearest: str | None
 ) -> None:
-    with pytest.raises(ScenarioError, match=f"^{key}: unknown key; ") as caught:
+    with pytest.raises(ScenarioError, match=f"^{key}: unknown key") as caught:
         Settings.parse({key: 1})
     if nearest is not None:
-        assert str(caught.value).endswith(f"the nearest known key is {nearest}")
+        assert str(caught.value).endswith(f" (did you mean {nearest!r}?)")
     else:
         assert "known keys: " in str(caught.value)
 

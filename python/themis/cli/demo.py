@@ -18,7 +18,7 @@ from themis.cli.results import check_output
 
 __all__ = ["demo"]
 
-_CLUSTER = "2x(4x4)"
+_CLUSTER = "2x(8x4)"
 
 
 @click.command(short_help="Run a built-in workload under every policy; write a report.")
