@@ -73,7 +73,7 @@ impl AppState {
             let mut coarser = f64::NEG_INFINITY;
             for (spread, level) in spread.iter_mut().zip(&levels) {
                 spread.add(self, *step, offer.largest(*level));
-                let log_v = self.log_v_at(topology, &spread.rates);
+                let log_v = self.log_v_at(&spread.rates);
                 if wanted && spread.fits && log_v > floor && log_v > coarser {
                     coarser = log_v;
                     patterns.push(Pattern { gpus, steps: count as u32, level: *level, log_v });
@@ -101,14 +101,16 @@ impl AppState {
             let near = Near { held: &state.held, previous: &state.previous };
             let level = pattern.level.max(topology.locality(&state.held));
             let Some(bundle) = fit(free, gpus, level, near) else {
-                parts.iter().for_each(|part| free.give(&part.bundle));
+                for part in &parts {
+                    free.give(&part.bundle);
+                }
                 return None;
             };
             free.take(&bundle);
             rates[job] = state.rate_on(&topology, &state.held.union(&bundle));
             parts.push(Part { job, bundle });
         }
-        Some(Placed { parts, log_v: self.log_v_at(&topology, &rates) })
+        Some(Placed { parts, log_v: self.log_v_at(&rates) })
     }
 
     /// (GPUs, log V) such that no bundle of at least so many GPUs, and fewer than the next row has,
@@ -144,7 +146,7 @@ impl AppState {
             let most = |job: &Job| f64::from((job.held.gpus() + until).min(job.max));
             self.jobs.iter().map(most).collect()
         };
-        self.log_v_at(topology, &rates)
+        self.log_v_at(&rates)
     }
 
     /// The steps in the order of service, up to so many GPUs in all.

@@ -4,8 +4,6 @@
 //! would finish soonest; ties by job order. Each takes what it can use where it runs fastest,
 //! gangs whole, before the next is served. Cost: O(jobs log jobs) an order, O(localities) a claim.
 
-use std::cmp::Ordering;
-
 use crate::app::{AppState, Job, Stopping};
 use crate::cluster::{Bundle, FreeSet, Locality, Near, fit};
 
@@ -32,7 +30,7 @@ impl AppState {
         if free.total() == 0 {
             return None;
         }
-        let claim = |job: usize| best_fit(&self.jobs[job], free).map(|bundle| (job, bundle));
+        let claim = |job: usize| self.jobs[job].claim(free).map(|bundle| (job, bundle));
         if let [_] = self.jobs.as_slice() {
             return claim(0);
         }
@@ -51,32 +49,37 @@ impl AppState {
     }
 }
 
-/// The free GPUs that speed a job up most, together with what it holds; the previous ones when
-/// none are better. Ties: fewer GPUs, then the finer locality.
-fn best_fit(job: &Job, free: &FreeSet) -> Option<Bundle> {
-    let need = job.unmet().min(free.total());
-    let held = job.held.gpus();
-    if need == 0 || held + need < job.gang {
-        return None;
-    }
-    let topology = free.topology();
-    let now = topology.locality(&job.held);
-    let mut best = (job.rate_at(held, now), 0, Locality::Slot);
-    for level in job.profile.distinct_levels().filter(|level| *level >= now) {
-        let gpus = need.min(free_within(free, &job.held, level));
-        let rate = job.rate_at(held + gpus, level);
-        let order = rate.total_cmp(&best.0);
-        if gpus > 0 && (order == Ordering::Greater || order == Ordering::Equal && gpus < best.1) {
-            best = (rate, gpus, level);
+impl Job {
+    /// The free GPUs that speed this job up most, together with what it holds; the previous ones
+    /// when none are better; `None` when none help. Ties: fewer GPUs, then the finer locality.
+    pub fn claim(&self, free: &FreeSet) -> Option<Bundle> {
+        let need = self.unmet().min(free.total());
+        let held = self.held.gpus();
+        if need == 0 || held + need < self.gang {
+            return None;
         }
+        let topology = free.topology();
+        let now = topology.locality(&self.held);
+        let mut best = (self.rate_at(held, now), 0, Locality::Slot);
+        for level in self.profile.distinct_levels().filter(|level| *level >= now) {
+            let gpus = need.min(free_within(free, &self.held, level));
+            let rate = self.rate_at(held + gpus, level);
+            let faster = rate.total_cmp(&best.0);
+            if gpus > 0 && (faster.is_gt() || faster.is_eq() && gpus < best.1) {
+                best = (rate, gpus, level);
+            }
+        }
+        let previous = &self.previous;
+        let serves = held == 0 && previous.gpus() <= need && free.has(previous);
+        if serves && self.rate_on(topology, previous) >= best.0.max(f64::MIN_POSITIVE) {
+            return Some(previous.clone());
+        }
+        let (_, gpus, level) = best;
+        if gpus == 0 {
+            return None;
+        }
+        fit(free, gpus, level, Near { held: &self.held, previous })
     }
-    let previous = &job.previous;
-    let again = held == 0 && !previous.is_empty() && previous.gpus() <= need && free.has(previous);
-    if again && job.rate_on(topology, previous) >= best.0.max(f64::MIN_POSITIVE) {
-        return Some(previous.clone());
-    }
-    let (_, gpus, level) = best;
-    if gpus == 0 { None } else { fit(free, gpus, level, Near { held: &job.held, previous }) }
 }
 
 /// Most GPUs free within one part of a locality: any part, or the one that holds `held`.

@@ -7,4 +7,4 @@ mod state;
 
 pub use bid::{Part, Pattern, Placed};
 pub use profile::Profile;
-pub use state::{AppState, Job, Stopping};
+pub use state::{AppState, Job, Stopping, log_v};

@@ -106,12 +106,12 @@ impl AppState {
     /// Seconds to finish if each job ran at its rate from now on (`rates` beside `jobs`).
     ///
     /// `All`: GPUs of finished jobs pass to the others, so that it is the work left over the whole
-    /// rate, but never less than the longest job at its best rate. `First`: the first finish.
-    pub fn time_left(&self, topology: &Topology, rates: &[f64]) -> f64 {
+    /// rate, but never less than the longest job at its cap. `First`: the first finish.
+    pub fn time_left(&self, rates: &[f64]) -> f64 {
         match self.stopping {
             Stopping::All => {
                 let work: f64 = self.jobs.iter().map(|job| job.work_left_gpu_s).sum();
-                self.longest_s(topology).max(divide(work, rates.iter().sum()))
+                self.longest_s().max(divide(work, rates.iter().sum()))
             }
             Stopping::First => {
                 let each = self.jobs.iter().zip(rates);
@@ -121,33 +121,35 @@ impl AppState {
         }
     }
 
-    /// Seconds that the longest job needs at its best rate: the critical path.
-    pub fn longest_s(&self, topology: &Topology) -> f64 {
-        let each = self.jobs.iter().map(|job| divide(job.work_left_gpu_s, job.best_rate(topology)));
+    /// Seconds that the longest job needs at its cap, perfectly placed: the critical path.
+    pub fn longest_s(&self) -> f64 {
+        let each = self.jobs.iter().map(|job| divide(job.work_left_gpu_s, f64::from(job.max)));
         each.fold(0.0, f64::max)
     }
 
     /// Seconds to finish what is left alone on the whole cluster (`T_alone`).
     pub fn time_alone(&self, topology: &Topology) -> f64 {
-        let best = self.jobs.iter().map(|job| job.best_rate(topology));
+        let best: Vec<f64> = self.jobs.iter().map(|job| job.best_rate(topology)).collect();
         match self.stopping {
             Stopping::All => {
                 let work: f64 = self.jobs.iter().map(|job| job.work_left_gpu_s).sum();
-                let rate = best.sum::<f64>().min(f64::from(topology.gpus()));
-                self.longest_s(topology).max(divide(work, rate))
+                let each = self.jobs.iter().zip(&best);
+                let longest = each.map(|(job, rate)| divide(job.work_left_gpu_s, *rate));
+                let rate = best.iter().sum::<f64>().min(f64::from(topology.gpus()));
+                longest.fold(divide(work, rate), f64::max)
             }
-            Stopping::First => self.time_left(topology, &best.collect::<Vec<_>>()),
+            Stopping::First => self.time_left(&best),
         }
     }
 
     /// Seconds to finish with the smallest usable bundle, badly placed: more than with any other
     /// (the `min_bundle` outside option).
-    pub fn time_at_smallest_bundle(&self, topology: &Topology) -> f64 {
+    pub fn time_at_smallest_bundle(&self) -> f64 {
         let rates = self.jobs.iter().map(Job::worst_rate);
         match self.stopping {
             Stopping::All => {
                 let work: f64 = self.jobs.iter().map(|job| job.work_left_gpu_s).sum();
-                self.longest_s(topology).max(divide(work, rates.fold(f64::INFINITY, f64::min)))
+                self.longest_s().max(divide(work, rates.fold(f64::INFINITY, f64::min)))
             }
             Stopping::First => {
                 let each = self.jobs.iter().zip(rates);
@@ -157,12 +159,12 @@ impl AppState {
     }
 
     /// Seconds to finish on a share of the cluster's GPUs, perfectly placed.
-    pub fn time_at_share(&self, topology: &Topology, gpus: f64) -> f64 {
+    pub fn time_at_share(&self, gpus: f64) -> f64 {
         let demand: f64 = self.jobs.iter().map(|job| f64::from(job.max)).sum();
         match self.stopping {
             Stopping::All => {
                 let work: f64 = self.jobs.iter().map(|job| job.work_left_gpu_s).sum();
-                self.longest_s(topology).max(divide(work, gpus.min(demand)))
+                self.longest_s().max(divide(work, gpus.min(demand)))
             }
             Stopping::First => {
                 let each = self.jobs.iter();
@@ -178,8 +180,8 @@ impl AppState {
     }
 
     /// Finish-time fairness if its jobs ran at these rates (paper, Eq. 1 and 2).
-    pub fn rho_at(&self, topology: &Topology, rates: &[f64]) -> f64 {
-        (self.elapsed_s + self.time_left(topology, rates)) / self.t_id_s
+    pub fn rho_at(&self, rates: &[f64]) -> f64 {
+        (self.elapsed_s + self.time_left(rates)) / self.t_id_s
     }
 
     /// log V of winning nothing.
@@ -188,8 +190,8 @@ impl AppState {
     }
 
     /// log V if its jobs ran at these rates; never below that of winning nothing.
-    pub fn log_v_at(&self, topology: &Topology, rates: &[f64]) -> f64 {
-        log_v(self.rho_at(topology, rates)).max(self.log_v_empty())
+    pub fn log_v_at(&self, rates: &[f64]) -> f64 {
+        log_v(self.rho_at(rates)).max(self.log_v_empty())
     }
 
     /// Adds GPUs to what a job keeps.
@@ -200,7 +202,7 @@ impl AppState {
 
 /// log V of an unbounded rho: so low that serving one more app outweighs any other gain, which
 /// makes the sum of logs lexicographic (first the most bidders served, then the product).
-pub const LOG_V_UNBOUNDED: f64 = -1.0e4;
+const LOG_V_UNBOUNDED: f64 = -1.0e4;
 
 /// log V = -log rho, held inside the range that keeps the order of sums exact.
 pub fn log_v(rho: f64) -> f64 {
@@ -228,13 +230,12 @@ mod tests {
     fn single_job_rho_is_the_papers_first_equation() {
         let s = Profile::new([1.0, 1.0, 2.0, 4.0]).expect("valid");
         let app = AppState::new(300.0, 500.0, Stopping::All, vec![Job::waiting(1, 8, 4000.0, s)]);
-        let t = topology();
         let rate = |gpus, level| vec![app.jobs[0].rate_at(gpus, level)];
         // T_SH = 300 + 4000 * S / min(|G|, 8); T_ID = 500.
-        assert!((app.rho_at(&t, &rate(4, Locality::Slot)) - 1300.0 / 500.0).abs() < 1e-12);
-        assert!((app.rho_at(&t, &rate(8, Locality::Rack)) - 1300.0 / 500.0).abs() < 1e-12);
-        assert!((app.rho_at(&t, &rate(16, Locality::Machine)) - 800.0 / 500.0).abs() < 1e-12);
-        assert!(app.rho_at(&t, &rate(0, Locality::Slot)).is_infinite());
+        assert!((app.rho_at(&rate(4, Locality::Slot)) - 1300.0 / 500.0).abs() < 1e-12);
+        assert!((app.rho_at(&rate(8, Locality::Rack)) - 1300.0 / 500.0).abs() < 1e-12);
+        assert!((app.rho_at(&rate(16, Locality::Machine)) - 800.0 / 500.0).abs() < 1e-12);
+        assert!(app.rho_at(&rate(0, Locality::Slot)).is_infinite());
     }
 
     #[test]
@@ -245,9 +246,9 @@ mod tests {
         let all = AppState::new(0.0, 1.0, Stopping::All, jobs.clone());
         let first = AppState::new(0.0, 1.0, Stopping::First, jobs);
         // One GPU: in turn. Two: 75 s of work each, but the longest job needs 100 s.
-        assert!((all.time_left(&t, &[1.0, 0.0, 0.0]) - 150.0).abs() < 1e-12);
-        assert!((all.time_left(&t, &[1.0, 1.0, 0.0]) - 100.0).abs() < 1e-12);
-        assert!((first.time_left(&t, &[1.0, 0.0, 1.0]) - 40.0).abs() < 1e-12);
+        assert!((all.time_left(&[1.0, 0.0, 0.0]) - 150.0).abs() < 1e-12);
+        assert!((all.time_left(&[1.0, 1.0, 0.0]) - 100.0).abs() < 1e-12);
+        assert!((first.time_left(&[1.0, 0.0, 1.0]) - 40.0).abs() < 1e-12);
         assert!((all.time_alone(&t) - 100.0).abs() < 1e-12);
         assert!((first.time_alone(&t) - 10.0).abs() < 1e-12);
     }

@@ -84,7 +84,9 @@ impl<'a> Search<'a> {
                     self.chosen[at] = Some(row);
                     self.visit(at + 1, objective + pattern.log_v);
                     self.chosen[at] = None;
-                    win.parts.iter().for_each(|part| self.free.give(&part.bundle));
+                    for part in &win.parts {
+                        self.free.give(&part.bundle);
+                    }
                 }
             }
         }

@@ -114,7 +114,7 @@ pub fn run_round(
     let mut outcome = Outcome::new(entrants, order, objective, upper_bound);
     let mut free = offer.clone();
     for (((at, win), patterns), c) in seen.iter().zip(solution.wins).zip(patterns).zip(payments) {
-        let entry = outcome.entries[*at].see(patterns, &win, c);
+        let entry = outcome.entries[*at].see(patterns, win.as_ref(), c);
         charge::charge(entry, win, rules.payment, offer, draws);
         entry.keep(&mut free);
     }

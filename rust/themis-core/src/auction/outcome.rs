@@ -84,7 +84,7 @@ impl Entry {
     pub(super) fn see(
         &mut self,
         patterns: Vec<Pattern>,
-        win: &Option<Placed>,
+        win: Option<&Placed>,
         c: f64,
     ) -> &mut Self {
         self.visible = true;
@@ -113,6 +113,11 @@ impl Entry {
     /// GPUs won before charging.
     pub fn won_gpus(&self) -> u32 {
         gpus(&self.won)
+    }
+
+    /// GPUs of the win that it keeps.
+    pub fn kept_gpus(&self) -> u32 {
+        gpus(&self.kept)
     }
 
     /// GPUs granted in the end: kept and left over.

@@ -1,7 +1,7 @@
 //! Hidden payments: what each winner's presence costs the others (paper, Pseudocode 1).
 //!
-//! c_i = product over j != i of V_j in the allocation / the same in the best allocation without i,
-//! by solving again without each winner. Cost: one solve a winner whose absence can matter.
+//! `c_i` = (product over j != i of `V_j` in the allocation) / (the same in the best allocation
+//! without i), by solving again without each winner. Cost: one solve a winner whose absence can matter.
 
 use super::Bid;
 use super::winners::{Solution, solve};

@@ -147,7 +147,7 @@ impl Topology {
         self.gpus = self
             .gpus
             .checked_add(gpus)
-            .filter(|total| *total <= i32::MAX as u32)
+            .filter(|total| i32::try_from(*total).is_ok())
             .ok_or_else(|| CoreError::Cluster("more than 2^31 - 1 GPUs".into()))?;
         self.slot_machine.push(id);
         self.slot_gpus.push(gpus);

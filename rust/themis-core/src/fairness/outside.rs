@@ -36,15 +36,15 @@ impl OutsideOption {
     /// rho of winning nothing; `None`: unbounded.
     pub fn rho_empty(self, app: &AppState, topology: &Topology, at: OutsideContext) -> Option<f64> {
         if app.jobs.iter().any(|job| !job.held.is_empty()) {
-            return Some(app.rho_at(topology, &app.held_rates(topology)));
+            return Some(app.rho_at(&app.held_rates(topology)));
         }
         let later = app.elapsed_s + at.lease_s;
-        let min_bundle = || Some((later + app.time_at_smallest_bundle(topology)) / app.t_id_s);
+        let min_bundle = || Some((later + app.time_at_smallest_bundle()) / app.t_id_s);
         match (self, at.last) {
             (Self::MinBundle, _) | (Self::Cached, None) => min_bundle(),
             (Self::FairShare, _) => {
                 let share = f64::from(at.gpus) / at.n_avg.max(1.0);
-                Some((later + app.time_at_share(topology, share)) / app.t_id_s)
+                Some((later + app.time_at_share(share)) / app.t_id_s)
             }
             (Self::Cached, Some((rho, waited_s))) => Some(rho * (1.0 + waited_s / 60.0)),
             (Self::Unbounded, _) => None,

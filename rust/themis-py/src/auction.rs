@@ -1,0 +1,190 @@
+//! `clear_auction`: one round, from Python values.
+
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use themis_core::SlotId;
+use themis_core::app::{AppState, Job, Part, Pattern, Profile, Stopping, log_v};
+use themis_core::auction::{
+    Bidder, Entrant, Entry, Leftover, Payment, Rules, Table, TableRow, run_round,
+};
+use themis_core::cluster::{Bundle, FreeSet, Topology};
+use themis_core::fairness::{OutsideContext, OutsideOption};
+use themis_sim::SeededDraws;
+
+use crate::errors::{ScenarioError, core_error};
+use crate::names::Named;
+
+/// (slot number, GPUs).
+type Counts = Vec<(u32, u32)>;
+
+/// A bidder: `rows` of an explicit table, or else an app state.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct BidInput {
+    rho_empty: Option<f64>,
+    rows: Option<Vec<(Counts, f64)>>,
+    state: Option<StateInput>,
+}
+
+/// An app of equal jobs.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct StateInput {
+    elapsed_s: f64,
+    work_left_s: f64,
+    t_id_s: f64,
+    gang_size: u32,
+    max_gpus: u32,
+    jobs: u32,
+    held: Counts,
+    slowdowns: [f64; 4],
+    n_avg: f64,
+}
+
+/// The rules, as Python names them.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct RulesInput {
+    payment: String,
+    leftover: String,
+    outside_option: String,
+    fairness_knob: f64,
+    lease_s: f64,
+    cluster_gpus: u32,
+    seed: u64,
+}
+
+/// Clears one auction. `slots`: (rack number, machine number, free GPUs), a machine's together.
+#[pyfunction]
+pub(crate) fn clear_auction(
+    py: Python<'_>,
+    slots: Vec<(u32, u32, u32)>,
+    bids: Vec<BidInput>,
+    rules: RulesInput,
+) -> PyResult<Bound<'_, PyDict>> {
+    let topology = Topology::from_slots(&slots).map_err(|error| core_error(&error))?;
+    let topology = Arc::new(topology);
+    let offer = FreeSet::full(Arc::clone(&topology));
+    let outside = Outside {
+        option: OutsideOption::parse(&rules.outside_option)?,
+        lease_s: rules.lease_s,
+        gpus: rules.cluster_gpus,
+    };
+    let auction_rules = Rules {
+        fairness_knob: rules.fairness_knob,
+        payment: Payment::parse(&rules.payment)?,
+        leftover: Leftover::parse(&rules.leftover)?,
+    };
+    let bids: Vec<Entrant> =
+        bids.into_iter().map(|bid| entrant(bid, &topology, outside)).collect::<PyResult<_>>()?;
+    let mut draws = SeededDraws::new(rules.seed);
+    let outcome = py.detach(|| run_round(&offer, bids, &auction_rules, &mut draws));
+
+    let result = PyDict::new(py);
+    result.set_item("objective", outcome.objective)?;
+    result.set_item("upper_bound", outcome.upper_bound)?;
+    result.set_item("gap", outcome.gap())?;
+    result.set_item("unused", counts(&outcome.unused))?;
+    let entries = PyList::empty(py);
+    for entry in &outcome.entries {
+        entries.append(entry_to_dict(py, entry)?)?;
+    }
+    result.set_item("entries", entries)?;
+    Ok(result)
+}
+
+/// How winning nothing is valued.
+#[derive(Clone, Copy)]
+struct Outside {
+    option: OutsideOption,
+    lease_s: f64,
+    gpus: u32,
+}
+
+fn entrant(bid: BidInput, topology: &Topology, outside: Outside) -> PyResult<Entrant> {
+    let bidder = match (bid.rows, bid.state) {
+        (Some(rows), None) => {
+            let rows = rows.into_iter().map(|(counts, rho)| {
+                Ok(TableRow { bundle: bundle(&counts, topology)?, log_v: log_v(rho) })
+            });
+            let log_v_empty = log_v(bid.rho_empty.unwrap_or(f64::INFINITY));
+            let rows = rows.collect::<PyResult<_>>()?;
+            Bidder::Table(Table { log_v_empty, rows, held: Bundle::new() })
+        }
+        (None, Some(state)) => Bidder::App(app_state(&state, bid.rho_empty, topology, outside)?),
+        _ => return Err(ScenarioError::new_err("a bid has either rows or a state")),
+    };
+    let rank = (-bidder.log_v_empty(), 0.0);
+    Ok(Entrant { bidder, rank })
+}
+
+fn app_state(
+    input: &StateInput,
+    rho_empty: Option<f64>,
+    topology: &Topology,
+    outside: Outside,
+) -> PyResult<AppState> {
+    let profile = Profile::new(input.slowdowns).map_err(|error| core_error(&error))?;
+    let number = input.jobs.max(1);
+    let each = input.work_left_s / f64::from(number);
+    let job = Job::waiting(input.gang_size, input.max_gpus / number, each, profile);
+    let mut app =
+        AppState::new(input.elapsed_s, input.t_id_s, Stopping::All, vec![job; number as usize]);
+    for (job, held) in divide(&bundle(&input.held, topology)?, input.gang_size, number) {
+        app.hold(job, &held);
+    }
+    app.rho_empty = rho_empty.filter(|rho| rho.is_finite());
+    if rho_empty.is_none() {
+        let context = OutsideContext {
+            lease_s: outside.lease_s,
+            gpus: outside.gpus,
+            n_avg: input.n_avg,
+            last: None,
+        };
+        app.rho_empty = outside.option.rho_empty(&app, topology, context);
+    }
+    Ok(app)
+}
+
+/// Held GPUs job by job: all to a single job, else a gang each in slot order.
+fn divide(held: &Bundle, gang: u32, jobs: u32) -> Vec<(usize, Bundle)> {
+    let size = if jobs == 1 { held.gpus() } else { gang };
+    let gpus: Vec<SlotId> =
+        held.iter().flat_map(|(slot, n)| std::iter::repeat_n(slot, n as usize)).collect();
+    let gangs = gpus.chunks_exact(size.max(1) as usize).take(jobs as usize);
+    gangs.map(|gang| gang.iter().map(|slot| (*slot, 1)).collect()).enumerate().collect()
+}
+
+fn bundle(counts: &Counts, topology: &Topology) -> PyResult<Bundle> {
+    match counts.iter().find(|(slot, _)| *slot as usize >= topology.slots()) {
+        Some((slot, _)) => Err(ScenarioError::new_err(format!("slot {slot} is not on offer"))),
+        None => Ok(counts.iter().map(|(slot, gpus)| (SlotId(*slot), *gpus)).collect()),
+    }
+}
+
+fn counts(bundle: &Bundle) -> Counts {
+    bundle.iter().map(|(slot, gpus)| (slot.0, gpus)).collect()
+}
+
+fn all_counts(parts: &[Part]) -> Counts {
+    let all: Bundle = parts.iter().flat_map(|part| part.bundle.iter()).collect();
+    counts(&all)
+}
+
+fn entry_to_dict<'py>(py: Python<'py>, entry: &Entry) -> PyResult<Bound<'py, PyDict>> {
+    let row = |p: &Pattern| (p.gpus, p.steps, p.level as u8, p.log_v);
+    let dict = PyDict::new(py);
+    dict.set_item("visible", entry.visible)?;
+    dict.set_item("log_v_empty", entry.log_v_empty)?;
+    dict.set_item("log_v", entry.log_v)?;
+    dict.set_item("patterns", entry.patterns.iter().map(row).collect::<Vec<_>>())?;
+    dict.set_item("won", all_counts(&entry.won))?;
+    dict.set_item("c", entry.c)?;
+    dict.set_item("kept", all_counts(&entry.kept))?;
+    dict.set_item("lease_fraction", entry.lease_fraction)?;
+    dict.set_item("leftover", all_counts(&entry.leftover))?;
+    dict.set_item("reason", entry.reason.as_str())?;
+    Ok(dict)
+}

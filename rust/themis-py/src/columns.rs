@@ -1,0 +1,94 @@
+//! The event log as a dictionary of numpy columns.
+
+use numpy::{Element, IntoPyArray};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use themis_sim::EventLog;
+
+/// Columns of one table.
+struct Table<'py> {
+    py: Python<'py>,
+    columns: Bound<'py, PyDict>,
+}
+
+impl<'py> Table<'py> {
+    fn new(py: Python<'py>) -> Self {
+        Self { py, columns: PyDict::new(py) }
+    }
+
+    /// Moves a vector into a numpy column, without a copy.
+    fn with<T: Element>(self, name: &str, values: Vec<T>) -> PyResult<Self> {
+        self.columns.set_item(name, values.into_pyarray(self.py))?;
+        Ok(self)
+    }
+}
+
+/// `{"leases": {...}, "auctions": {...}, "usage": {...}, "apps": {...}, "jobs": {...}}`.
+pub(crate) fn log_to_dict(py: Python<'_>, log: EventLog) -> PyResult<Bound<'_, PyDict>> {
+    let tables = PyDict::new(py);
+    let (leases, auctions, usage) = (log.leases, log.auctions, log.usage);
+    let table = Table::new(py)
+        .with("app", leases.app)?
+        .with("machine", leases.machine)?
+        .with("slot", leases.slot)?
+        .with("gpu_first", leases.gpu_first)?
+        .with("gpus", leases.gpus)?
+        .with("start_us", leases.start_us)?
+        .with("end_us", leases.end_us)?
+        .with("cause", leases.cause)?
+        .with("renewals", leases.renewals)?
+        .with("ended_by", leases.ended_by)?;
+    tables.set_item("leases", table.columns)?;
+    let table = Table::new(py)
+        .with("at_us", auctions.at_us)?
+        .with("offered_gpus", auctions.offered_gpus)?
+        .with("active_apps", auctions.active_apps)?
+        .with("bidders", auctions.bidders)?
+        .with("winners", auctions.winners)?
+        .with("leftover_gpus", auctions.leftover_gpus)?
+        .with("min_c", auctions.min_c)?
+        .with("mean_c", auctions.mean_c)?
+        .with("objective", auctions.objective)?
+        .with("upper_bound", auctions.upper_bound)?
+        .with("gap", auctions.gap)?;
+    tables.set_item("auctions", table.columns)?;
+    let table = Table::new(py)
+        .with("at_us", usage.at_us)?
+        .with("gpus_used", usage.gpus_used)?
+        .with("gpus_productive", usage.gpus_productive)?
+        .with("active_apps", usage.active_apps)?
+        .with("waiting_apps", usage.waiting_apps)?;
+    tables.set_item("usage", table.columns)?;
+    tables.set_item("apps", app_columns(py, log.apps)?)?;
+    tables.set_item("jobs", job_columns(py, log.jobs)?)?;
+    tables.set_item("end_us", log.end_us)?;
+    Ok(tables)
+}
+
+fn app_columns(py: Python<'_>, apps: themis_sim::AppColumns) -> PyResult<Bound<'_, PyDict>> {
+    let table = Table::new(py)
+        .with("first_gpu_us", apps.first_gpu_us)?
+        .with("end_us", apps.end_us)?
+        .with("gpu_us", apps.gpu_us)?
+        .with("useful_gpu_us", apps.useful_gpu_us)?
+        .with("slowed_gpu_us", apps.slowed_gpu_us)?
+        .with("switching_gpu_us", apps.switching_gpu_us)?
+        .with("n_avg", apps.n_avg)?
+        .with("t_id_s", apps.t_id_s)?
+        .with("t_sh_s", apps.t_sh_s)?
+        .with("t_alone_s", apps.t_alone_s)?
+        .with("placement_score", apps.placement_score)?;
+    Ok(table.columns)
+}
+
+fn job_columns(py: Python<'_>, jobs: themis_sim::JobColumns) -> PyResult<Bound<'_, PyDict>> {
+    let table = Table::new(py)
+        .with("phase", jobs.phase)?
+        .with("start_us", jobs.start_us)?
+        .with("end_us", jobs.end_us)?
+        .with("gpu_us", jobs.gpu_us)?
+        .with("work_gpu_us", jobs.work_gpu_us)?
+        .with("preemptions", jobs.preemptions)?
+        .with("migrations", jobs.migrations)?;
+    Ok(table.columns)
+}

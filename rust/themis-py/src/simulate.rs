@@ -1,0 +1,254 @@
+//! `Cluster`, `Workload` and `simulate`.
+
+use std::sync::Arc;
+
+use numpy::{PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use themis_core::app::{Profile, Stopping};
+use themis_core::auction::{Leftover, Payment, Rules};
+use themis_core::cluster::{MachineSpec, Topology};
+use themis_core::fairness::{FilterKey, OutsideOption, TIdReading};
+use themis_sim::{AppSpec, JobSpec, LeaseMode, Settings, SimError};
+
+use crate::columns::log_to_dict;
+use crate::errors::{TraceError, core_error, sim_error};
+use crate::names::Named;
+
+/// A cluster's shape: one entry a machine.
+#[pyclass(frozen, module = "themis._core")]
+pub(crate) struct Cluster {
+    topology: Arc<Topology>,
+}
+
+#[pymethods]
+impl Cluster {
+    #[new]
+    fn new(
+        rack: PyReadonlyArray1<'_, u32>,
+        gpus: PyReadonlyArray1<'_, u32>,
+        slot_gpus: PyReadonlyArray1<'_, u32>,
+    ) -> PyResult<Self> {
+        let machines: Vec<MachineSpec> = rack
+            .as_array()
+            .iter()
+            .zip(gpus.as_array())
+            .zip(slot_gpus.as_array())
+            .map(|((rack, gpus), slot)| MachineSpec { rack: *rack, gpus: *gpus, slot_gpus: *slot })
+            .collect();
+        let topology = Topology::new(&machines).map_err(|error| core_error(&error))?;
+        Ok(Self { topology: Arc::new(topology) })
+    }
+
+    /// GPUs of the cluster.
+    #[getter]
+    fn gpus(&self) -> u32 {
+        self.topology.gpus()
+    }
+
+    /// Slots of the cluster.
+    #[getter]
+    fn slots(&self) -> usize {
+        self.topology.slots()
+    }
+}
+
+/// App columns: arrival in microseconds, "done with the first job", number of jobs.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct AppInput<'py> {
+    arrival_us: PyReadonlyArray1<'py, i64>,
+    first: PyReadonlyArray1<'py, bool>,
+    jobs: PyReadonlyArray1<'py, u32>,
+}
+
+/// Job columns, app by app; `checkpoint_us` is -1 where the setting counts.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct JobInput<'py> {
+    submit_us: PyReadonlyArray1<'py, i64>,
+    work_gpu_us: PyReadonlyArray1<'py, f64>,
+    gang: PyReadonlyArray1<'py, u32>,
+    max: PyReadonlyArray1<'py, u32>,
+    profile: PyReadonlyArray1<'py, u32>,
+    checkpoint_us: PyReadonlyArray1<'py, i64>,
+}
+
+/// A workload's columns, checked.
+#[pyclass(frozen, module = "themis._core")]
+pub(crate) struct Workload {
+    specs: themis_sim::Workload,
+}
+
+#[pymethods]
+impl Workload {
+    #[new]
+    fn new(
+        apps: AppInput<'_>,
+        jobs: JobInput<'_>,
+        slowdowns: PyReadonlyArray2<'_, f64>,
+    ) -> PyResult<Self> {
+        let profiles = read_profiles(&slowdowns)?;
+        let mut specs = themis_sim::Workload::default();
+        let mut first_job = 0;
+        let first = apps.first.as_array();
+        let counts = apps.jobs.as_array();
+        for (index, arrival_us) in apps.arrival_us.as_array().iter().enumerate() {
+            let (Some(first), Some(jobs)) = (first.get(index), counts.get(index)) else {
+                return Err(TraceError::new_err("app columns differ in length"));
+            };
+            let stopping = if *first { Stopping::First } else { Stopping::All };
+            specs.apps.push(AppSpec { arrival_us: *arrival_us, stopping, first_job, jobs: *jobs });
+            first_job = first_job
+                .checked_add(*jobs)
+                .ok_or_else(|| TraceError::new_err("more than 2^32 jobs"))?;
+        }
+        let owners = specs.apps.iter().zip(0..).flat_map(|(app, n)| app.job_ids().map(move |_| n));
+        specs.jobs = read_jobs(&jobs, owners, &profiles)?;
+        specs.check().map_err(|error| sim_error(&error))?;
+        Ok(Self { specs })
+    }
+
+    /// Number of apps.
+    #[getter]
+    fn apps(&self) -> usize {
+        self.specs.apps.len()
+    }
+
+    /// Number of jobs.
+    #[getter]
+    fn jobs(&self) -> usize {
+        self.specs.jobs.len()
+    }
+}
+
+fn read_profiles(slowdowns: &PyReadonlyArray2<'_, f64>) -> PyResult<Vec<Profile>> {
+    if slowdowns.shape()[1] != 4 {
+        return Err(TraceError::new_err("slowdowns need 4 columns: slot, machine, rack, cluster"));
+    }
+    let rows = slowdowns.as_array();
+    let profile = |row: numpy::ndarray::ArrayView1<'_, f64>| {
+        Profile::new([row[0], row[1], row[2], row[3]]).map_err(|error| core_error(&error))
+    };
+    rows.rows().into_iter().map(profile).collect()
+}
+
+fn read_jobs(
+    jobs: &JobInput<'_>,
+    mut owners: impl Iterator<Item = u32>,
+    profiles: &[Profile],
+) -> PyResult<Vec<JobSpec>> {
+    let (submit_us, work) = (jobs.submit_us.as_array(), jobs.work_gpu_us.as_array());
+    let (gang, max) = (jobs.gang.as_array(), jobs.max.as_array());
+    let (profile, checkpoint_us) = (jobs.profile.as_array(), jobs.checkpoint_us.as_array());
+    let rows = submit_us.len();
+    let same = [work.len(), gang.len(), max.len(), profile.len(), checkpoint_us.len()];
+    if same.iter().any(|len| *len != rows) {
+        return Err(TraceError::new_err("job columns differ in length"));
+    }
+    (0..rows)
+        .map(|row| {
+            let profile = profiles.get(profile[row] as usize).copied().ok_or_else(|| {
+                TraceError::new_err(format!("job {row}: profile {} is unknown", profile[row]))
+            })?;
+            Ok(JobSpec {
+                app: owners.next().unwrap_or(u32::MAX),
+                submit_us: submit_us[row],
+                work_gpu_us: work[row],
+                gang: gang[row],
+                max: max[row],
+                profile,
+                checkpoint_us: Some(checkpoint_us[row]).filter(|us| *us >= 0),
+            })
+        })
+        .collect()
+}
+
+/// The settings that the engine takes, as Python names them; times in microseconds.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct SettingsInput {
+    fairness_knob: f64,
+    payment: String,
+    leftover: String,
+    outside_option: String,
+    filter_key: String,
+    t_id: String,
+    lease_mode: String,
+    lease_us: i64,
+    min_lease_us: i64,
+    restart_us: i64,
+    checkpoint_us: i64,
+    horizon_us: Option<i64>,
+    seed: u64,
+}
+
+impl SettingsInput {
+    fn read(&self) -> PyResult<Settings> {
+        Ok(Settings {
+            rules: Rules {
+                fairness_knob: self.fairness_knob,
+                payment: Payment::parse(&self.payment)?,
+                leftover: Leftover::parse(&self.leftover)?,
+            },
+            lease_us: self.lease_us,
+            lease_mode: LeaseMode::parse(&self.lease_mode)?,
+            min_lease_us: self.min_lease_us,
+            outside_option: OutsideOption::parse(&self.outside_option)?,
+            filter_key: FilterKey::parse(&self.filter_key)?,
+            t_id: TIdReading::parse(&self.t_id)?,
+            restart_us: self.restart_us,
+            checkpoint_us: self.checkpoint_us,
+            horizon_us: self.horizon_us,
+            seed: self.seed,
+        })
+    }
+}
+
+/// Plays a workload on a cluster and returns the event log as columns.
+///
+/// `progress(jobs_ended, jobs, at_us)` is called now and then; what it raises ends the run.
+#[pyfunction]
+#[pyo3(signature = (cluster, workload, policy, settings, progress=None))]
+pub(crate) fn simulate<'py>(
+    py: Python<'py>,
+    cluster: &Cluster,
+    workload: &Workload,
+    policy: &str,
+    settings: SettingsInput,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let settings = settings.read()?;
+    let (topology, specs) = (Arc::clone(&cluster.topology), &workload.specs);
+    let mut raised: Option<PyErr> = None;
+    let outcome = py.detach(|| {
+        // Made in here, since a policy need not be able to move between threads.
+        let mut policy = themis_sim::policy_by_name(policy, &settings)
+            .ok_or_else(|| SimError::UnknownPolicy(policy.to_string()))?;
+        let mut tell = |done: usize, all: usize, at_us: i64| {
+            let told = Python::attach(|py| {
+                py.check_signals()?;
+                progress.as_ref().map_or(Ok(()), |f| f.call1(py, (done, all, at_us)).map(|_| ()))
+            });
+            raised = told.err();
+            raised.is_none()
+        };
+        themis_sim::simulate(&topology, specs, &settings, policy.as_mut(), &mut tell)
+    });
+    match (outcome, raised) {
+        (_, Some(error)) => Err(error),
+        (Err(error), None) => Err(sim_error(&error)),
+        (Ok(log), None) => log_to_dict(py, log),
+    }
+}
+
+/// Version and build profile of the extension.
+#[pyfunction]
+pub(crate) fn build_info(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let info = PyDict::new(py);
+    info.set_item("version", env!("CARGO_PKG_VERSION"))?;
+    info.set_item("debug", cfg!(debug_assertions))?;
+    let names: Vec<&str> = themis_sim::POLICIES.iter().map(|(name, _)| *name).collect();
+    info.set_item("policies", names)?;
+    Ok(info)
+}

@@ -1,0 +1,193 @@
+//! Carrying out a policy's plan: checked first, then all of it.
+
+use crate::error::SimError;
+use crate::policy::{Grant, Plan};
+use crate::settle::settle;
+use crate::state::{JobPhase, State};
+use crate::tenure::{EndedBy, Tenure};
+use crate::view::View;
+use themis_core::cluster::{Bundle, FreeSet};
+use themis_core::fairness::{FilterKey, OutsideOption};
+
+/// Refuses a plan that can't be carried out; nothing has changed then.
+pub(crate) fn check(
+    state: &State<'_>,
+    offer: &FreeSet,
+    plan: &Plan,
+    policy: &str,
+) -> Result<(), SimError> {
+    let mut free = offer.clone();
+    let mut granted: Vec<(u32, u32)> = Vec::with_capacity(plan.grants.len());
+    for grant in &plan.grants {
+        let refuse = |problem: String| {
+            let policy = policy.to_string();
+            Err(SimError::Policy { policy, app: grant.app, job: grant.job, problem })
+        };
+        let run = state.jobs.get(grant.job as usize);
+        let spec = state.workload.jobs.get(grant.job as usize);
+        let Some((run, spec)) = run.zip(spec).filter(|(_, spec)| spec.app == grant.app) else {
+            return refuse("no such job of this app".into());
+        };
+        if run.phase != JobPhase::Open || spec.gang == 0 {
+            return refuse("the job is not waiting for or running on GPUs".into());
+        }
+        if !(grant.lease_fraction > 0.0 && grant.lease_fraction <= 1.0) {
+            return refuse(format!("{} of a lease; more than 0, at most 1", grant.lease_fraction));
+        }
+        let known = |slot: themis_core::SlotId| slot.index() < state.topology.slots();
+        if grant.bundle.is_empty() || !grant.bundle.iter().all(|(slot, _)| known(slot)) {
+            return refuse("the grant names no GPU, or an unknown slot".into());
+        }
+        if !free.has(&grant.bundle) {
+            return refuse(format!("the GPUs {:?} are not all on offer", grant.bundle));
+        }
+        free.take(&grant.bundle);
+        granted.push((grant.job, grant.bundle.gpus()));
+    }
+    granted.sort_unstable();
+    for jobs in granted.chunk_by(|a, b| a.0 == b.0) {
+        let job = jobs[0].0;
+        let spec = &state.workload.jobs[job as usize];
+        let run = &state.jobs[job as usize];
+        let kept = (run.gpus.len() - run.expired.len()) as u32;
+        let total = kept + jobs.iter().map(|(_, gpus)| gpus).sum::<u32>();
+        if total < spec.gang || total > spec.max {
+            let problem = format!("{total} GPUs in all; {} to {}", spec.gang, spec.max);
+            let policy = policy.to_string();
+            return Err(SimError::Policy { policy, app: spec.app, job, problem });
+        }
+    }
+    Ok(())
+}
+
+/// Carries out a checked plan: leases that ran out and were not granted again end, then the
+/// grants begin, then jobs move.
+pub(crate) fn carry_out(state: &mut State<'_>, offer: &FreeSet, mut plan: Plan, leases: bool) {
+    let view = View::new(state, offer);
+    let jobs: Vec<_> = plan.grants.iter().map(|grant| view.job(grant.job)).collect();
+    settle(offer, &mut plan.grants, &jobs);
+    plan.grants.sort_by_key(|grant| grant.job);
+
+    let mut touched: Vec<u32> = plan.grants.iter().map(|grant| grant.job).collect();
+    touched.extend(expired_jobs(state));
+    touched.sort_unstable();
+    touched.dedup();
+
+    let mut moves: Vec<(u32, Vec<u32>, Vec<Grant>)> = Vec::with_capacity(touched.len());
+    let mut grants = plan.grants.into_iter().peekable();
+    for job in touched {
+        let mut mine = Vec::new();
+        while let Some(grant) = grants.next_if(|grant| grant.job == job) {
+            mine.push(grant);
+        }
+        let kept = renew(state, job, &mut mine, leases);
+        moves.push((job, kept, mine));
+    }
+    for (job, mut gpus, mine) in moves {
+        for grant in mine.iter().filter(|grant| !grant.bundle.is_empty()) {
+            gpus.extend(begin(state, grant, leases));
+        }
+        gpus.sort_unstable();
+        go_on(state, job, gpus);
+    }
+}
+
+/// Apps' jobs with leases that have just run out.
+fn expired_jobs(state: &State<'_>) -> Vec<u32> {
+    let apps = state.active.iter().map(|app| &state.apps[*app as usize]);
+    let jobs = apps.filter(|app| app.expired > 0).flat_map(|app| &app.open);
+    jobs.copied().filter(|job| !state.jobs[*job as usize].expired.is_empty()).collect()
+}
+
+/// Renews what a job had and is granted again (and takes it out of the grants); ends its other
+/// expired leases. Returns the GPUs that the job still has.
+fn renew(state: &mut State<'_>, job: u32, grants: &mut [Grant], leases: bool) -> Vec<u32> {
+    let run = &state.jobs[job as usize];
+    let mut expired = run.expired.clone();
+    let mut kept: Vec<u32> =
+        run.gpus.iter().copied().filter(|gpu| expired.binary_search(gpu).is_err()).collect();
+    for grant in grants {
+        let again = take_from(state, &mut expired, &grant.bundle);
+        if again.is_empty() {
+            continue;
+        }
+        let renewed = state.tenures.bundle(&again);
+        let rest = grant.bundle.iter().map(|(slot, n)| (slot, n - renewed.in_slot(slot)));
+        grant.bundle = rest.collect();
+        let expiry_us = plan_expiry(state, grant, leases);
+        state.tenures.renew(&again, state.now_us, expiry_us, &mut state.log.leases);
+        kept.extend(again);
+    }
+    state.release(&expired, EndedBy::Expired);
+    kept
+}
+
+/// Moves the GPUs of a bundle out of a sorted list, as far as the list has them.
+pub(crate) fn take_from(state: &State<'_>, gpus: &mut Vec<u32>, bundle: &Bundle) -> Vec<u32> {
+    let mut taken = Vec::new();
+    let mut want: Vec<_> = bundle.iter().collect();
+    gpus.retain(|gpu| {
+        let slot = state.tenures.slot_of(*gpu);
+        let open = want.iter_mut().find(|(s, left)| *s == slot && *left > 0);
+        open.is_none_or(|(_, left)| {
+            *left -= 1;
+            taken.push(*gpu);
+            false
+        })
+    });
+    taken
+}
+
+/// Begins the lease of a grant; returns its GPUs.
+fn begin(state: &mut State<'_>, grant: &Grant, leases: bool) -> Vec<u32> {
+    let liked = &state.jobs[grant.job as usize].gpus;
+    let gpus = state.tenures.name(&grant.bundle, liked).expect("invariant: the plan was checked");
+    let tenure = Tenure {
+        app: grant.app,
+        start_us: state.now_us,
+        expiry_us: plan_expiry(state, grant, leases),
+        cause: grant.cause,
+        renewals: 0,
+    };
+    state.tenures.grant(&gpus, tenure);
+    gpus
+}
+
+/// When a grant ends; the queue is told.
+fn plan_expiry(state: &mut State<'_>, grant: &Grant, leases: bool) -> i64 {
+    if !leases {
+        return i64::MAX;
+    }
+    let expiry_us = state.clock.expiry(state.now_us, grant.lease_fraction);
+    state.expiries.plan(expiry_us, grant.app);
+    expiry_us
+}
+
+/// Lets a job go on with these GPUs: without a break when they are the same.
+fn go_on(state: &mut State<'_>, job: u32, gpus: Vec<u32>) {
+    let run = &mut state.jobs[job as usize];
+    let app = state.workload.jobs[job as usize].app;
+    if run.gpus == gpus {
+        state.apps[app as usize].expired -= run.expired.len() as u32;
+        run.expired.clear();
+    } else {
+        state.assign(job, gpus);
+    }
+    remember_rho(state, app);
+}
+
+/// Keeps the last rho for the rules that use it.
+fn remember_rho(state: &mut State<'_>, app: u32) {
+    if state.apps[app as usize].gpus == 0 {
+        state.apps[app as usize].empty_since_us = state.now_us;
+        return;
+    }
+    let settings = &state.settings;
+    if settings.filter_key == FilterKey::Cached || settings.outside_option == OutsideOption::Cached
+    {
+        let offer = FreeSet::empty(state.topology.clone());
+        let candidate = View::new(state, &offer).app(app).state;
+        let rho = candidate.rho_at(&candidate.held_rates(&state.topology));
+        state.apps[app as usize].last_rho = Some(rho);
+    }
+}

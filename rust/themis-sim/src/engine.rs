@@ -1,0 +1,295 @@
+//! The event loop.
+//!
+//! One instant after the other: what ends, what expires, what arrives, then one decision.
+
+use std::sync::Arc;
+
+use crate::apply::{carry_out, check, take_from};
+use crate::error::SimError;
+use crate::log::EventLog;
+use crate::policy::Policy;
+use crate::settings::Settings;
+use crate::state::{JobPhase, State};
+use crate::tenure::EndedBy;
+use crate::view::View;
+use crate::workload::Workload;
+use themis_core::cluster::{FreeSet, Topology};
+
+/// Told now and then (jobs ended, jobs in all, simulated microseconds); false stops the run.
+pub type Progress<'a> = dyn FnMut(usize, usize, i64) -> bool + 'a;
+
+/// Instants between two calls of [`Progress`].
+const PROGRESS_EVERY: u64 = 1024;
+
+/// Plays a workload on a cluster under a policy, to the last completion or the horizon.
+///
+/// # Errors
+/// Invalid workload or settings, a plan that can't be carried out, or an interrupt.
+pub fn simulate(
+    topology: &Arc<Topology>,
+    workload: &Workload,
+    settings: &Settings,
+    policy: &mut dyn Policy,
+    progress: &mut Progress<'_>,
+) -> Result<EventLog, SimError> {
+    settings.check()?;
+    workload.check()?;
+    let mut engine = Engine::new(State::new(workload, Arc::clone(topology), *settings));
+    let horizon_us = settings.horizon_us.unwrap_or(i64::MAX);
+    let mut instants: u64 = 0;
+    while let Some(next_us) = engine.next_event(policy.leases()) {
+        if next_us > horizon_us {
+            break;
+        }
+        engine.state.now_us = next_us;
+        engine.instant(policy)?;
+        instants += 1;
+        let done = engine.state.ended_jobs;
+        if instants.is_multiple_of(PROGRESS_EVERY) && !progress(done, workload.jobs.len(), next_us)
+        {
+            return Err(SimError::Interrupted);
+        }
+    }
+    Ok(engine.finish(settings.horizon_us))
+}
+
+struct Engine<'w> {
+    state: State<'w>,
+    /// Jobs by (submission, number); those before `next_job` were submitted.
+    submissions: Vec<u32>,
+    next_job: usize,
+    next_app: usize,
+    contended: bool,
+}
+
+impl<'w> Engine<'w> {
+    fn new(state: State<'w>) -> Self {
+        let jobs = &state.workload.jobs;
+        let mut submissions: Vec<u32> = (0..jobs.len() as u32).collect();
+        submissions.sort_by_key(|job| jobs[*job as usize].submit_us);
+        Self { state, submissions, next_job: 0, next_app: 0, contended: false }
+    }
+
+    /// The next instant at which something happens. Lease ends count only while somebody wants
+    /// what others hold.
+    fn next_event(&mut self, leases: bool) -> Option<i64> {
+        let state = &mut self.state;
+        let jobs = &state.jobs;
+        let end = state.ends.next(|job, epoch| jobs[job as usize].epoch == epoch);
+        let app = state.workload.apps.get(self.next_app).map(|app| app.arrival_us);
+        let job = self.submissions.get(self.next_job);
+        let job = job.map(|job| state.workload.jobs[*job as usize].submit_us);
+        let expiry = if leases && self.contended { state.expiries.peek() } else { None };
+        [end, app, job, expiry.map(|(at_us, _)| at_us.max(state.now_us))]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    fn instant(&mut self, policy: &mut dyn Policy) -> Result<(), SimError> {
+        // 1. Job ends.
+        self.end_jobs(policy.leases());
+        // 2. Arrivals.
+        self.arrive();
+        // 3. Lease expiries; they matter only when somebody competes.
+        if policy.leases() && self.state.is_contended() {
+            expire(&mut self.state);
+        }
+        // 4. One decision over all that is free.
+        self.decide(policy)?;
+        self.contended = self.state.is_contended();
+        let state = &mut self.state;
+        let used = state.topology.gpus() - state.tenures.free().total();
+        let waits = |app: &&u32| state.apps[**app as usize].gpus == 0;
+        let waiting = state.active.iter().filter(waits).count() as u32;
+        state.log.usage(state.now_us, used, state.contention.active(), waiting);
+        Ok(())
+    }
+
+    fn end_jobs(&mut self, leases: bool) {
+        let state = &mut self.state;
+        let mut ended = Vec::new();
+        loop {
+            let jobs = &state.jobs;
+            let is_valid = |job: u32, epoch| jobs[job as usize].epoch == epoch;
+            let Some(job) = state.ends.pop(state.now_us, is_valid) else { break };
+            ended.push(job);
+        }
+        ended.sort_unstable();
+        for jobs in ended.chunk_by(|a, b| {
+            state.workload.jobs[*a as usize].app == state.workload.jobs[*b as usize].app
+        }) {
+            let app = state.workload.jobs[jobs[0] as usize].app;
+            let mut spare: Vec<u32> = Vec::new();
+            for job in jobs {
+                spare.extend(state.end_job(*job, JobPhase::Done));
+            }
+            spare.sort_unstable();
+            if state.is_over(app) {
+                state.release(&spare, EndedBy::JobEnd);
+                state.end_app(app);
+            } else {
+                reuse(state, app, spare, leases);
+            }
+        }
+    }
+
+    fn arrive(&mut self) {
+        let state = &mut self.state;
+        while let Some(app) = state.workload.apps.get(self.next_app) {
+            if app.arrival_us > state.now_us {
+                break;
+            }
+            let number = self.next_app as u32;
+            if state.gpu_jobs(number).next().is_some() {
+                state.active.push(number);
+                state.contention.change(state.now_us, 1);
+            }
+            // The app itself counts from its arrival on, so that nothing has passed yet.
+            state.apps[self.next_app].area_then = state.contention.area_at(state.now_us);
+            self.next_app += 1;
+        }
+        while let Some(job) = self.submissions.get(self.next_job).copied() {
+            if state.workload.jobs[job as usize].submit_us > state.now_us {
+                break;
+            }
+            self.next_job += 1;
+            submit(state, job);
+        }
+    }
+
+    fn decide(&mut self, policy: &mut dyn Policy) -> Result<(), SimError> {
+        let state = &mut self.state;
+        let mut offer = state.tenures.free().clone();
+        for app in &state.active {
+            let run = &state.apps[*app as usize];
+            if run.expired > 0 {
+                for job in &run.open {
+                    offer.give(&state.tenures.bundle(&state.jobs[*job as usize].expired));
+                }
+            }
+        }
+        let anybody = state.active.iter().any(|app| state.unmet(*app) > 0);
+        if offer.total() == 0 || !anybody {
+            return Ok(());
+        }
+        let plan = policy.decide(&View::new(state, &offer));
+        check(state, &offer, &plan, policy.name())?;
+        if let Some(auction) = &plan.auction {
+            let active = state.contention.active();
+            state.log.auction(state.now_us, offer.total(), active, auction);
+        }
+        carry_out(state, &offer, plan, policy.leases());
+        Ok(())
+    }
+
+    /// Closes the books at the last completion or at the horizon.
+    fn finish(mut self, horizon_us: Option<i64>) -> EventLog {
+        let state = &mut self.state;
+        let open = state.ended_jobs < state.jobs.len();
+        if let Some(horizon_us) = horizon_us.filter(|_| open) {
+            state.now_us = horizon_us.max(state.now_us);
+        }
+        for app in 0..state.apps.len() as u32 {
+            let run = &mut state.apps[app as usize];
+            if run.end_us.is_none() && run.arrival_us <= state.now_us {
+                run.n_avg = state.contention.n_avg(run.arrival_us, run.area_then, state.now_us);
+            }
+        }
+        for job in 0..state.jobs.len() as u32 {
+            if !state.jobs[job as usize].phase.is_final() {
+                let gpus = state.end_job(job, JobPhase::Unfinished);
+                state.release(&gpus, EndedBy::Horizon);
+            }
+        }
+        crate::report::close(self.state)
+    }
+}
+
+/// Takes in a submitted job.
+fn submit(state: &mut State<'_>, job: u32) {
+    let spec = &state.workload.jobs[job as usize];
+    let run = &mut state.jobs[job as usize];
+    if run.phase != JobPhase::Future {
+        return; // killed with its app before it was submitted
+    }
+    run.phase = JobPhase::Open;
+    if spec.gang > state.topology.gpus() {
+        state.end_job(job, JobPhase::Infeasible);
+    } else if spec.work_gpu_us <= 0.0 {
+        run.start_us = Some(state.now_us);
+        state.end_job(job, JobPhase::Done);
+    } else if spec.gang == 0 {
+        run.start_us = Some(state.now_us);
+        let end_us = state.now_us.saturating_add(spec.work_gpu_us.round() as i64);
+        state.ends.plan(end_us, job, run.epoch);
+    } else {
+        state.waiting.insert((spec.submit_us, job));
+        state.apps[spec.app as usize].open_job(spec, job);
+    }
+    if state.jobs[job as usize].phase.is_final() && state.is_over(spec.app) {
+        state.end_app(spec.app);
+    }
+}
+
+/// Lets an app pass the GPUs of its ended jobs on to its other jobs, for the rest of the lease;
+/// what they can't use is released.
+fn reuse(state: &mut State<'_>, app: u32, spare: Vec<u32>, leases: bool) {
+    let due = |gpu: &u32| {
+        let expiry_us = state.tenures.of(*gpu).map_or(0, |tenure| tenure.expiry_us);
+        !leases || state.clock.due(expiry_us, state.now_us) == state.now_us
+    };
+    let (over, mut spare): (Vec<u32>, Vec<u32>) = spare.into_iter().partition(due);
+    state.release(&over, EndedBy::JobEnd);
+    if spare.is_empty() {
+        return;
+    }
+    let mut free = FreeSet::of(Arc::clone(&state.topology), &state.tenures.bundle(&spare));
+    let nothing = FreeSet::empty(Arc::clone(&state.topology));
+    let mut candidate = View::new(state, &nothing).app(app);
+    for (job, bundle) in candidate.state.claim_all(&mut free) {
+        let job = candidate.jobs[job];
+        let mut gpus = take_from(state, &mut spare, &bundle);
+        gpus.extend(&state.jobs[job as usize].gpus);
+        gpus.sort_unstable();
+        state.assign(job, gpus);
+    }
+    state.release(&spare, EndedBy::JobEnd);
+}
+
+/// Marks the leases that end now, and plans the next ends of the apps concerned. A job that would
+/// be left with less than its gang offers all that it has: nothing is ever held half.
+fn expire(state: &mut State<'_>) {
+    let now_us = state.now_us;
+    while let Some((at_us, app)) = state.expiries.peek() {
+        if at_us > now_us {
+            return;
+        }
+        state.expiries.pop();
+        let mut next_us = i64::MAX;
+        let run = &mut state.apps[app as usize];
+        for number in &run.open {
+            let job = &mut state.jobs[*number as usize];
+            if job.gpus.is_empty() || !job.expired.is_empty() {
+                continue;
+            }
+            for gpu in &job.gpus {
+                let expiry_us = state.tenures.of(*gpu).map_or(i64::MAX, |t| t.expiry_us);
+                let due_us = state.clock.due(expiry_us, now_us);
+                if due_us == now_us {
+                    job.expired.push(*gpu);
+                } else {
+                    next_us = next_us.min(due_us);
+                }
+            }
+            let kept = (job.gpus.len() - job.expired.len()) as u32;
+            if !job.expired.is_empty() && kept < state.workload.jobs[*number as usize].gang {
+                job.expired.clone_from(&job.gpus);
+            }
+            run.expired += job.expired.len() as u32;
+        }
+        if next_us < i64::MAX {
+            state.expiries.plan(next_us, app);
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! What the simulator refuses.
+
+/// Why a simulation could not start or go on.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SimError {
+    /// The workload breaks its schema; nothing was run.
+    #[error("workload: {what} {index}: {field} is {value}, expected {expected}")]
+    Workload {
+        /// "app" or "job".
+        what: &'static str,
+        /// Its number.
+        index: usize,
+        /// The offending field.
+        field: &'static str,
+        /// The value found.
+        value: String,
+        /// What the field accepts.
+        expected: &'static str,
+    },
+    /// A setting is out of range; nothing was run.
+    #[error("settings: {field} is {value}, expected {expected}")]
+    Settings {
+        /// The setting.
+        field: &'static str,
+        /// The value found.
+        value: String,
+        /// What it accepts.
+        expected: &'static str,
+    },
+    /// There is no policy of this name.
+    #[error("policy: {0:?} is unknown")]
+    UnknownPolicy(String),
+    /// A policy's answer can't be carried out; the state is unchanged.
+    #[error("policy {policy}: app {app}, job {job}: {problem}")]
+    Policy {
+        /// The policy.
+        policy: String,
+        /// The app's number.
+        app: u32,
+        /// The job's number.
+        job: u32,
+        /// What is wrong, and the slot or count concerned.
+        problem: String,
+    },
+    /// The caller asked to stop.
+    #[error("interrupted")]
+    Interrupted,
+}

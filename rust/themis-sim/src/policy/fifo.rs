@@ -1,0 +1,31 @@
+//! First in, first out, strictly: what most clusters do today.
+
+use super::{Cause, Grant, Plan, Policy};
+use crate::view::View;
+
+/// Jobs in the order of submission (ties: app, then job), each until it ends; nobody overtakes a
+/// job that waits for a gang. An elastic job takes what speeds it up most when it starts.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fifo;
+
+impl Policy for Fifo {
+    fn name(&self) -> &'static str {
+        "fifo"
+    }
+
+    fn leases(&self) -> bool {
+        false
+    }
+
+    fn decide(&mut self, view: &View<'_>) -> Plan {
+        let mut free = view.offer().clone();
+        let mut plan = Plan::default();
+        for job in view.waiting_jobs() {
+            let Some(bundle) = view.job(job).claim(&free) else { break };
+            free.take(&bundle);
+            let (app, cause) = (view.app_of(job), Cause::Policy);
+            plan.grants.push(Grant { app, job, bundle, cause, lease_fraction: 1.0 });
+        }
+        plan
+    }
+}

@@ -1,0 +1,23 @@
+//! Least attained service: the rule of Tiresias (Gu et al., NSDI 2019), as the paper emulates it.
+
+use super::{Plan, Policy, in_order};
+use crate::view::View;
+
+/// The app that has held the fewest GPU-seconds goes first, at every resource-available event and
+/// with the same leases as the others. Continuous, without Tiresias's queues. Ties: earlier
+/// arrival, then app id.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Las;
+
+impl Policy for Las {
+    fn name(&self) -> &'static str {
+        "tiresias"
+    }
+
+    fn decide(&mut self, view: &View<'_>) -> Plan {
+        let mut order: Vec<(i64, u32)> =
+            view.wanting().map(|app| (view.attained_gpu_us(app), app)).collect();
+        order.sort_unstable();
+        in_order::serve(view, order.into_iter().map(|(_, app)| app))
+    }
+}

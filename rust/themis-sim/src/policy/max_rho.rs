@@ -1,0 +1,22 @@
+//! Greedy max-rho: the paper's straw man (section 3.2).
+
+use super::{Plan, Policy, in_order};
+use crate::view::View;
+use themis_core::fairness::worst_first;
+
+/// The app that is worst off by the filter key gets all that it can use, then the next. No bids:
+/// placement counts for nothing in the choice of the app. Ties: earlier arrival, then app id.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MaxRho;
+
+impl Policy for MaxRho {
+    fn name(&self) -> &'static str {
+        "max_rho"
+    }
+
+    fn decide(&mut self, view: &View<'_>) -> Plan {
+        let apps: Vec<u32> = view.wanting().collect();
+        let ranks: Vec<_> = apps.iter().map(|app| view.rank(&view.app(*app))).collect();
+        in_order::serve(view, worst_first(&ranks).into_iter().map(|at| apps[at]))
+    }
+}

@@ -1,0 +1,103 @@
+//! Policies: one interface, one engine.
+//!
+//! A policy looks at a [`View`] and answers with grants; only the engine changes anything, after
+//! checking the answer. Adding a policy is one file and one line of [`POLICIES`].
+
+mod fifo;
+mod in_order;
+mod las;
+mod max_rho;
+mod themis;
+
+use crate::settings::Settings;
+use crate::view::View;
+use themis_core::cluster::Bundle;
+
+/// Where a lease came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Cause {
+    /// Won in an auction.
+    Auction = 0,
+    /// Left over from an auction.
+    Leftover = 1,
+    /// Granted by another policy.
+    Policy = 2,
+    /// The same GPUs for another lease.
+    Renewal = 3,
+}
+
+/// GPUs for one job of one app.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Grant {
+    /// The app's number.
+    pub app: u32,
+    /// The job's number.
+    pub job: u32,
+    /// The GPUs, beyond those that it keeps.
+    pub bundle: Bundle,
+    /// Where they come from.
+    pub cause: Cause,
+    /// The share of a lease for which they are granted.
+    pub lease_fraction: f64,
+}
+
+/// The figures of one auction.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AuctionRecord {
+    /// Bidders that saw the offer.
+    pub bidders: u32,
+    /// Bidders that won something.
+    pub winners: u32,
+    /// GPUs of the offer that no winner kept.
+    pub leftover_gpus: u32,
+    /// Least hidden payment c.
+    pub min_c: f64,
+    /// Mean hidden payment c over the winners.
+    pub mean_c: f64,
+    /// Sum of log V over the bidders.
+    pub objective: f64,
+    /// Certified bound on it.
+    pub upper_bound: f64,
+    /// Certified gap, as a ratio of geometric means.
+    pub gap: f64,
+}
+
+/// A policy's answer.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Plan {
+    /// The grants; whatever is offered and not granted stays free.
+    pub grants: Vec<Grant>,
+    /// The auction behind them, if there was one.
+    pub auction: Option<AuctionRecord>,
+}
+
+/// A scheduling policy.
+pub trait Policy {
+    /// Its name.
+    fn name(&self) -> &'static str;
+
+    /// Whether grants end with a lease. Without, a job keeps its GPUs until it ends.
+    fn leases(&self) -> bool {
+        true
+    }
+
+    /// Who gets which of the offered GPUs.
+    fn decide(&mut self, view: &View<'_>) -> Plan;
+}
+
+type Constructor = fn(&Settings) -> Box<dyn Policy>;
+
+/// Every built-in policy by name.
+pub const POLICIES: [(&str, Constructor); 4] = [
+    ("themis", |settings| Box::new(themis::Themis::new(settings.seed))),
+    ("fifo", |_| Box::new(fifo::Fifo)),
+    ("tiresias", |_| Box::new(las::Las)),
+    ("max_rho", |_| Box::new(max_rho::MaxRho)),
+];
+
+/// A built-in policy.
+pub fn policy_by_name(name: &str, settings: &Settings) -> Option<Box<dyn Policy>> {
+    let (_, new) = POLICIES.iter().find(|(known, _)| *known == name)?;
+    Some(new(settings))
+}

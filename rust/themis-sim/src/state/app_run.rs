@@ -1,0 +1,100 @@
+//! One app's life.
+
+use crate::workload::{AppSpec, JobSpec};
+use themis_core::app::Stopping;
+use themis_core::fairness::{Demand, TIdReading, ideal_time, ideal_time_first};
+
+/// An app during a run.
+#[derive(Clone, Debug)]
+pub(crate) struct AppRun {
+    pub(crate) arrival_us: i64,
+    stopping: Stopping,
+    /// Jobs without a final state.
+    pub(crate) unfinished: u32,
+    /// Submitted, unfinished jobs that want GPUs, by number.
+    pub(crate) open: Vec<u32>,
+    /// Most GPUs that those can use.
+    pub(crate) demand: u32,
+    /// GPUs that it holds, and those of them whose lease has just run out.
+    pub(crate) gpus: u32,
+    pub(crate) expired: u32,
+    /// What was submitted so far, finished or not.
+    submitted: Vec<Demand>,
+    /// App-microseconds of contention when it arrived.
+    pub(crate) area_then: i128,
+    pub(crate) n_avg: f64,
+    pub(crate) first_gpu_us: Option<i64>,
+    pub(crate) end_us: Option<i64>,
+    pub(crate) run_gpu_us: i64,
+    pub(crate) switching_gpu_us: i64,
+    /// GPU-microseconds at the pace of the placements it had: running time weighted by 1/S.
+    pub(crate) paced_gpu_us: f64,
+    /// Its rho when it last held GPUs, and since when it has held none.
+    pub(crate) last_rho: Option<f64>,
+    pub(crate) empty_since_us: i64,
+}
+
+impl AppRun {
+    pub(crate) fn new(spec: &AppSpec) -> Self {
+        Self {
+            arrival_us: spec.arrival_us,
+            stopping: spec.stopping,
+            unfinished: spec.jobs,
+            open: Vec::new(),
+            demand: 0,
+            gpus: 0,
+            expired: 0,
+            submitted: Vec::new(),
+            area_then: 0,
+            n_avg: 1.0,
+            first_gpu_us: None,
+            end_us: None,
+            run_gpu_us: 0,
+            switching_gpu_us: 0,
+            paced_gpu_us: 0.0,
+            last_rho: None,
+            empty_since_us: spec.arrival_us,
+        }
+    }
+
+    /// Takes in a submitted job that wants GPUs.
+    pub(crate) fn open_job(&mut self, spec: &JobSpec, job: u32) {
+        if let Err(at) = self.open.binary_search(&job) {
+            self.open.insert(at, job);
+        }
+        self.demand += spec.max;
+        let work_gpu_s = spec.work_gpu_us / 1e6;
+        let gpus = f64::from(spec.max);
+        let new = Demand { work_gpu_s, gpus, longest_s: work_gpu_s / gpus };
+        match (self.stopping, self.submitted.first_mut()) {
+            // Jobs that all run at once are one phase.
+            (Stopping::All, Some(all)) => {
+                all.work_gpu_s += new.work_gpu_s;
+                all.gpus += new.gpus;
+                all.longest_s = all.longest_s.max(new.longest_s);
+            }
+            _ => self.submitted.push(new),
+        }
+    }
+
+    /// Lets go of a job that ended.
+    pub(crate) fn close_job(&mut self, spec: &JobSpec, job: u32) {
+        if let Ok(at) = self.open.binary_search(&job) {
+            self.open.remove(at);
+            self.demand -= spec.max;
+        }
+    }
+
+    /// True when a job that wants GPUs was submitted.
+    pub(crate) fn has_submitted(&self) -> bool {
+        !self.submitted.is_empty()
+    }
+
+    /// `T_ID` in seconds for all that was submitted so far.
+    pub(crate) fn t_id_s(&self, reading: TIdReading, gpus: u32, n_avg: f64) -> f64 {
+        match self.stopping {
+            Stopping::All => ideal_time(reading, &self.submitted, gpus, n_avg),
+            Stopping::First => ideal_time_first(reading, &self.submitted, gpus, n_avg),
+        }
+    }
+}

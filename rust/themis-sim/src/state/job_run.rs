@@ -1,0 +1,162 @@
+//! One job's life.
+
+use crate::settings::Settings;
+use crate::state::AppRun;
+use crate::workload::JobSpec;
+use themis_core::app::Job;
+use themis_core::cluster::{Bundle, Topology};
+
+/// Where a job stands. It ends in exactly one of the final phases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum JobPhase {
+    /// Not submitted yet.
+    Future = 0,
+    /// Submitted and unfinished.
+    Open = 1,
+    Done = 2,
+    Killed = 3,
+    /// Wants more GPUs than the cluster has.
+    Infeasible = 4,
+    /// Cut off by the horizon.
+    Unfinished = 5,
+}
+
+impl JobPhase {
+    pub(crate) fn is_final(self) -> bool {
+        !matches!(self, Self::Future | Self::Open)
+    }
+}
+
+/// A job during a run.
+#[derive(Clone, Debug)]
+pub(crate) struct JobRun {
+    pub(crate) phase: JobPhase,
+    /// GPU-microseconds still to do, as of `since_us`.
+    pub(crate) work_left: f64,
+    /// Its GPUs, sorted.
+    pub(crate) gpus: Vec<u32>,
+    /// Their counts.
+    pub(crate) bundle: Bundle,
+    /// Those of them whose lease has just run out, sorted; only set during a decision.
+    pub(crate) expired: Vec<u32>,
+    /// GPU-microseconds of work a microsecond, once productive.
+    pub(crate) rate: f64,
+    /// The best rate anywhere in the cluster.
+    best_rate: f64,
+    since_us: i64,
+    /// The switch is over from here on.
+    pub(crate) productive_us: i64,
+    /// Voids planned ends when the GPUs change.
+    pub(crate) epoch: u32,
+    pub(crate) start_us: Option<i64>,
+    pub(crate) end_us: Option<i64>,
+    pub(crate) gpu_us: i64,
+    pub(crate) preemptions: u32,
+    pub(crate) migrations: u32,
+}
+
+impl JobRun {
+    pub(crate) fn new(spec: &JobSpec, topology: &Topology) -> Self {
+        let job = Job::waiting(spec.gang, spec.max, spec.work_gpu_us, spec.profile);
+        Self {
+            phase: JobPhase::Future,
+            work_left: spec.work_gpu_us,
+            gpus: Vec::new(),
+            bundle: Bundle::new(),
+            expired: Vec::new(),
+            rate: 0.0,
+            best_rate: job.best_rate(topology),
+            since_us: spec.submit_us,
+            productive_us: spec.submit_us,
+            epoch: 0,
+            start_us: None,
+            end_us: None,
+            gpu_us: 0,
+            preemptions: 0,
+            migrations: 0,
+        }
+    }
+
+    /// True when it runs slower than it could somewhere.
+    pub(crate) fn is_misplaced(&self) -> bool {
+        !self.gpus.is_empty() && self.rate < self.best_rate * (1.0 - 1e-12)
+    }
+
+    /// GPU-microseconds of work left at `now`.
+    pub(crate) fn work_left_at(&self, now_us: i64) -> f64 {
+        (self.work_left - self.rate * self.run_time(now_us) as f64).max(0.0)
+    }
+
+    /// Microseconds since the last account in which it worked.
+    fn run_time(&self, now_us: i64) -> i64 {
+        if self.gpus.is_empty() {
+            0
+        } else {
+            (now_us - self.since_us.max(self.productive_us)).max(0)
+        }
+    }
+
+    /// GPU-microseconds held since the last account.
+    pub(crate) fn held_gpu_us(&self, now_us: i64) -> i64 {
+        self.gpus.len() as i64 * (now_us - self.since_us)
+    }
+
+    /// Splits the time since the last account into switching and running.
+    pub(crate) fn account(&mut self, now_us: i64, app: &mut AppRun) {
+        let gpus = self.gpus.len() as i64;
+        let (run, all) = (self.run_time(now_us), now_us - self.since_us);
+        self.work_left = self.work_left_at(now_us);
+        self.since_us = now_us;
+        self.gpu_us += gpus * all;
+        app.run_gpu_us += gpus * run;
+        app.switching_gpu_us += gpus * (all - run);
+        app.paced_gpu_us += self.rate * run as f64;
+    }
+
+    /// Goes on with other GPUs (or none); call after [`JobRun::account`].
+    pub(crate) fn restart(
+        &mut self,
+        spec: &JobSpec,
+        gpus: Vec<u32>,
+        bundle: Bundle,
+        topology: &Topology,
+        settings: &Settings,
+        now_us: i64,
+    ) {
+        self.epoch += 1;
+        self.rate = Job::waiting(spec.gang, spec.max, 0.0, spec.profile).rate_on(topology, &bundle);
+        (self.gpus, self.bundle) = (gpus, bundle);
+        self.expired.clear();
+        self.productive_us = now_us;
+        if self.gpus.is_empty() {
+            return;
+        }
+        if self.start_us.is_some() {
+            let checkpoint_us = spec.checkpoint_us.unwrap_or(settings.checkpoint_us);
+            self.productive_us += checkpoint_us + settings.restart_us;
+        }
+        self.start_us.get_or_insert(now_us);
+    }
+
+    /// When it ends if nothing changes: rounded up to a microsecond, but for binary dust.
+    pub(crate) fn end_at(&self) -> i64 {
+        let run = (self.work_left / self.rate - 1e-3).ceil().max(0.0);
+        self.since_us.max(self.productive_us).saturating_add(run as i64)
+    }
+
+    /// Ends in a final phase; a job that is done has no work left.
+    pub(crate) fn finish(&mut self, phase: JobPhase, now_us: i64) {
+        self.phase = phase;
+        self.epoch += 1;
+        self.rate = 0.0;
+        self.bundle = Bundle::new();
+        self.expired.clear();
+        if phase == JobPhase::Done {
+            self.work_left = 0.0;
+        }
+        if matches!(phase, JobPhase::Done | JobPhase::Killed) {
+            self.end_us = Some(now_us);
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Where every app and job stands.
+
+mod app_run;
+mod job_run;
+
+pub(crate) use app_run::AppRun;
+pub(crate) use job_run::{JobPhase, JobRun};
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::contention::Contention;
+use crate::log::Recorder;
+use crate::queue::{Ends, Expiries};
+use crate::settings::Settings;
+use crate::tenure::{EndedBy, LeaseClock, Tenures};
+use crate::workload::Workload;
+use themis_core::app::Stopping;
+use themis_core::cluster::Topology;
+
+/// Everything that changes during a run.
+pub(crate) struct State<'w> {
+    pub(crate) workload: &'w Workload,
+    pub(crate) settings: Settings,
+    pub(crate) topology: Arc<Topology>,
+    pub(crate) now_us: i64,
+    pub(crate) jobs: Vec<JobRun>,
+    pub(crate) apps: Vec<AppRun>,
+    /// Apps that arrived, want GPUs some day, and are not finished; by number.
+    pub(crate) active: Vec<u32>,
+    /// Jobs without GPUs by (submission, number).
+    pub(crate) waiting: BTreeSet<(i64, u32)>,
+    /// Running jobs slower than they could be anywhere.
+    pub(crate) misplaced: u32,
+    /// Jobs in a final state.
+    pub(crate) ended_jobs: usize,
+    pub(crate) contention: Contention,
+    pub(crate) tenures: Tenures,
+    pub(crate) clock: LeaseClock,
+    pub(crate) ends: Ends,
+    pub(crate) expiries: Expiries,
+    pub(crate) log: Recorder,
+}
+
+impl<'w> State<'w> {
+    pub(crate) fn new(workload: &'w Workload, topology: Arc<Topology>, settings: Settings) -> Self {
+        let jobs = workload.jobs.iter().map(|spec| JobRun::new(spec, &topology)).collect();
+        let apps = workload.apps.iter().map(AppRun::new).collect();
+        Self {
+            workload,
+            settings,
+            now_us: 0,
+            jobs,
+            apps,
+            active: Vec::new(),
+            waiting: BTreeSet::new(),
+            misplaced: 0,
+            ended_jobs: 0,
+            contention: Contention::default(),
+            tenures: Tenures::new(Arc::clone(&topology)),
+            clock: LeaseClock::new(&settings),
+            ends: Ends::default(),
+            expiries: Expiries::default(),
+            log: Recorder::default(),
+            topology,
+        }
+    }
+
+    /// The jobs of an app that can run on this cluster and need GPUs for it.
+    pub(crate) fn gpu_jobs(&self, app: u32) -> impl Iterator<Item = u32> + '_ {
+        self.workload.apps[app as usize].job_ids().filter(|job| {
+            let job = &self.workload.jobs[*job as usize];
+            job.gang > 0 && job.gang <= self.topology.gpus() && job.work_gpu_us > 0.0
+        })
+    }
+
+    /// GPUs that an app could use beyond those it keeps.
+    pub(crate) fn unmet(&self, app: u32) -> u32 {
+        let run = &self.apps[app as usize];
+        run.demand - (run.gpus - run.expired)
+    }
+
+    /// True when somebody wants more, or a better place: only then do lease ends matter.
+    pub(crate) fn is_contended(&self) -> bool {
+        self.misplaced > 0 || self.active.iter().any(|app| self.unmet(*app) > 0)
+    }
+
+    /// Brings a job's progress and its app's GPU time up to now.
+    pub(crate) fn account(&mut self, job: u32) {
+        let app = &mut self.apps[self.workload.jobs[job as usize].app as usize];
+        self.jobs[job as usize].account(self.now_us, app);
+    }
+
+    /// Replaces a job's GPUs (sorted); ownership is the caller's business. A job that worked
+    /// before pays for the switch.
+    pub(crate) fn assign(&mut self, job: u32, gpus: Vec<u32>) {
+        self.account(job);
+        let spec = &self.workload.jobs[job as usize];
+        let run = &mut self.jobs[job as usize];
+        let app = &mut self.apps[spec.app as usize];
+        let now_us = self.now_us;
+        self.misplaced -= u32::from(run.is_misplaced());
+        self.log.stop_work(run, now_us);
+        app.gpus = app.gpus - run.gpus.len() as u32 + gpus.len() as u32;
+        app.expired -= run.expired.len() as u32;
+        if run.gpus.is_empty() != gpus.is_empty() {
+            if gpus.is_empty() {
+                self.waiting.insert((spec.submit_us, job));
+                run.preemptions += 1;
+            } else {
+                self.waiting.remove(&(spec.submit_us, job));
+            }
+        } else if !gpus.is_empty() {
+            run.migrations += 1;
+        }
+        let bundle = self.tenures.bundle(&gpus);
+        run.restart(spec, gpus, bundle, &self.topology, &self.settings, now_us);
+        self.misplaced += u32::from(run.is_misplaced());
+        self.log.start_work(run, now_us);
+        if run.gpus.is_empty() {
+            return;
+        }
+        app.first_gpu_us.get_or_insert(now_us);
+        self.ends.plan(run.end_at(), job, run.epoch);
+    }
+
+    /// Ends a job for good; returns the GPUs it had, which its app still owns.
+    pub(crate) fn end_job(&mut self, job: u32, phase: JobPhase) -> Vec<u32> {
+        self.account(job);
+        let spec = &self.workload.jobs[job as usize];
+        let run = &mut self.jobs[job as usize];
+        let app = &mut self.apps[spec.app as usize];
+        self.misplaced -= u32::from(run.is_misplaced());
+        self.log.stop_work(run, self.now_us);
+        app.close_job(spec, job);
+        self.waiting.remove(&(spec.submit_us, job));
+        let gpus = std::mem::take(&mut run.gpus);
+        app.gpus -= gpus.len() as u32;
+        app.expired -= run.expired.len() as u32;
+        run.finish(phase, self.now_us);
+        app.unfinished -= 1;
+        self.ended_jobs += 1;
+        gpus
+    }
+
+    /// Gives GPUs back and logs their leases.
+    pub(crate) fn release(&mut self, gpus: &[u32], why: EndedBy) {
+        self.tenures.release(gpus, self.now_us, why, &mut self.log.leases);
+    }
+
+    /// Ends an app: what it still has is killed, and it is active no more.
+    pub(crate) fn end_app(&mut self, app: u32) {
+        for job in self.workload.apps[app as usize].job_ids() {
+            if !self.jobs[job as usize].phase.is_final() {
+                let gpus = self.end_job(job, JobPhase::Killed);
+                self.release(&gpus, EndedBy::AppEnd);
+            }
+        }
+        let run = &mut self.apps[app as usize];
+        run.end_us = Some(self.now_us);
+        run.n_avg = self.contention.n_avg(run.arrival_us, run.area_then, self.now_us);
+        if let Ok(at) = self.active.binary_search(&app) {
+            self.active.remove(at);
+            self.contention.change(self.now_us, -1);
+        }
+    }
+
+    /// True when nothing of the app is left to do, now that one of its jobs has ended.
+    pub(crate) fn is_over(&self, app: u32) -> bool {
+        let spec = &self.workload.apps[app as usize];
+        let is_done = |job: u32| self.jobs[job as usize].phase == JobPhase::Done;
+        self.apps[app as usize].unfinished == 0
+            || spec.stopping == Stopping::First && spec.job_ids().any(is_done)
+    }
+}

@@ -1,0 +1,277 @@
+//! Which GPU is whose: identities, leases, and what is free.
+
+use std::sync::Arc;
+
+use crate::log::{LeaseLog, LeaseRow};
+use crate::policy::Cause;
+use crate::settings::{LATEST_US, LeaseMode, Settings};
+use themis_core::SlotId;
+use themis_core::cluster::{Bundle, FreeSet, Topology};
+
+/// Why a lease ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum EndedBy {
+    JobEnd = 0,
+    AppEnd = 1,
+    Expired = 2,
+    Horizon = 3,
+    Renewal = 4,
+}
+
+/// An app's lease on one GPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Tenure {
+    pub(crate) app: u32,
+    pub(crate) start_us: i64,
+    /// The first end; a lease that nobody competed for goes on (see [`LeaseClock`]).
+    pub(crate) expiry_us: i64,
+    pub(crate) cause: Cause,
+    pub(crate) renewals: u32,
+}
+
+/// When leases end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LeaseClock {
+    lease_us: i64,
+    min_lease_us: i64,
+    mode: LeaseMode,
+}
+
+impl LeaseClock {
+    pub(crate) fn new(settings: &Settings) -> Self {
+        Self {
+            lease_us: settings.lease_us,
+            min_lease_us: settings.min_lease_us,
+            mode: settings.lease_mode,
+        }
+    }
+
+    /// The end of a lease granted now, for a share of its full length.
+    pub(crate) fn expiry(&self, now_us: i64, fraction: f64) -> i64 {
+        let full = match self.mode {
+            LeaseMode::Rolling => now_us.saturating_add(self.lease_us),
+            LeaseMode::Aligned => {
+                (now_us / self.lease_us).saturating_add(1).saturating_mul(self.lease_us)
+            }
+        };
+        if fraction >= 1.0 {
+            return full.min(LATEST_US);
+        }
+        let share = (fraction * (full - now_us) as f64).ceil() as i64;
+        (now_us + share.max(self.min_lease_us).max(1)).min(full)
+    }
+
+    /// The end that is due at or after `now`, of a lease that went on unopposed since `expiry`.
+    pub(crate) fn due(&self, expiry_us: i64, now_us: i64) -> i64 {
+        if expiry_us >= now_us {
+            return expiry_us;
+        }
+        let first = match self.mode {
+            LeaseMode::Rolling => expiry_us,
+            LeaseMode::Aligned => {
+                expiry_us + (self.lease_us - expiry_us % self.lease_us) % self.lease_us
+            }
+        };
+        if first >= now_us {
+            return first;
+        }
+        first + (now_us - first + self.lease_us - 1) / self.lease_us * self.lease_us
+    }
+}
+
+/// Every GPU's owner, and the index of what is free.
+#[derive(Clone, Debug)]
+pub(crate) struct Tenures {
+    topology: Arc<Topology>,
+    first_gpu: Vec<u32>,
+    slot_of: Vec<SlotId>,
+    owner: Vec<Option<Tenure>>,
+    free: FreeSet,
+}
+
+impl Tenures {
+    pub(crate) fn new(topology: Arc<Topology>) -> Self {
+        let mut first_gpu = Vec::with_capacity(topology.slots());
+        let mut slot_of = Vec::with_capacity(topology.gpus() as usize);
+        for slot in (0..topology.slots() as u32).map(SlotId) {
+            first_gpu.push(slot_of.len() as u32);
+            slot_of.extend((0..topology.slot_gpus(slot)).map(|_| slot));
+        }
+        let owner = vec![None; slot_of.len()];
+        let free = FreeSet::full(Arc::clone(&topology));
+        Self { topology, first_gpu, slot_of, owner, free }
+    }
+
+    /// What nobody holds.
+    pub(crate) fn free(&self) -> &FreeSet {
+        &self.free
+    }
+
+    /// The lease on a GPU.
+    pub(crate) fn of(&self, gpu: u32) -> Option<&Tenure> {
+        self.owner[gpu as usize].as_ref()
+    }
+
+    /// The slot of a GPU.
+    pub(crate) fn slot_of(&self, gpu: u32) -> SlotId {
+        self.slot_of[gpu as usize]
+    }
+
+    /// The counts of a list of GPUs.
+    pub(crate) fn bundle(&self, gpus: &[u32]) -> Bundle {
+        gpus.iter().map(|gpu| (self.slot_of[*gpu as usize], 1)).collect()
+    }
+
+    /// Names GPUs for a bundle: liked ones first, then the lowest free number of each slot.
+    /// GPUs are free when nobody holds them. `None` when a slot has too few.
+    pub(crate) fn name(&self, bundle: &Bundle, liked: &[u32]) -> Option<Vec<u32>> {
+        let mut named = Vec::with_capacity(bundle.gpus() as usize);
+        for (slot, count) in bundle.iter() {
+            let first = self.first_gpu[slot.index()];
+            let all = first..first + self.topology.slot_gpus(slot);
+            let open = |gpu: &u32| self.owner[*gpu as usize].is_none();
+            let known = all.clone().filter(|gpu| open(gpu) && liked.binary_search(gpu).is_ok());
+            let other = all.filter(|gpu| open(gpu) && liked.binary_search(gpu).is_err());
+            let before = named.len();
+            named.extend(known.chain(other).take(count as usize));
+            if named.len() - before < count as usize {
+                return None;
+            }
+        }
+        named.sort_unstable();
+        Some(named)
+    }
+
+    /// Gives free GPUs to an app.
+    pub(crate) fn grant(&mut self, gpus: &[u32], tenure: Tenure) {
+        for gpu in gpus {
+            let owner = &mut self.owner[*gpu as usize];
+            debug_assert!(owner.is_none(), "GPU {gpu} is granted twice");
+            *owner = Some(tenure);
+        }
+        self.free.take(&self.bundle(gpus));
+    }
+
+    /// Takes GPUs back and logs their leases, without a word on whether they come again.
+    pub(crate) fn release(&mut self, gpus: &[u32], now_us: i64, why: EndedBy, log: &mut LeaseLog) {
+        self.close(gpus, now_us, why, log);
+        for gpu in gpus {
+            self.owner[*gpu as usize] = None;
+        }
+        self.free.give(&self.bundle(gpus));
+    }
+
+    /// Lets an app keep GPUs for another lease. Renewals in a row are one row of the log.
+    pub(crate) fn renew(&mut self, gpus: &[u32], now_us: i64, expiry_us: i64, log: &mut LeaseLog) {
+        let first_time = |gpu: &u32| self.of(*gpu).is_some_and(|t| t.cause != Cause::Renewal);
+        let fresh: Vec<u32> = gpus.iter().copied().filter(first_time).collect();
+        self.close(&fresh, now_us, EndedBy::Renewal, log);
+        for gpu in gpus {
+            let Some(tenure) = &mut self.owner[*gpu as usize] else { continue };
+            if tenure.cause != Cause::Renewal {
+                (tenure.start_us, tenure.cause) = (now_us, Cause::Renewal);
+            }
+            tenure.expiry_us = expiry_us;
+            tenure.renewals += 1;
+        }
+    }
+
+    /// Writes one row for every run of adjacent GPUs of a slot under the same lease.
+    fn close(&self, gpus: &[u32], now_us: i64, why: EndedBy, log: &mut LeaseLog) {
+        let mut rest = gpus;
+        while let Some(first) = rest.first().copied() {
+            let slot = self.slot_of[first as usize];
+            let tenure = self.of(first);
+            let run = rest
+                .iter()
+                .zip(first..)
+                .take_while(|(gpu, next)| {
+                    *gpu == next && self.slot_of[**gpu as usize] == slot && self.of(**gpu) == tenure
+                })
+                .count();
+            if let Some(tenure) = tenure.filter(|tenure| tenure.start_us < now_us) {
+                log.push(self.row(first, run as u32, tenure, now_us, why));
+            }
+            rest = &rest[run..];
+        }
+    }
+
+    fn row(&self, gpu: u32, gpus: u32, tenure: &Tenure, now_us: i64, why: EndedBy) -> LeaseRow {
+        let slot = self.slot_of[gpu as usize];
+        let machine = self.topology.machine_of(slot);
+        let first = self.topology.slots_of(machine).next().unwrap_or(slot);
+        LeaseRow {
+            app: tenure.app,
+            machine: machine.0,
+            slot: slot.0 - first.0,
+            gpu_first: gpu - self.first_gpu[first.index()],
+            gpus,
+            start_us: tenure.start_us,
+            end_us: now_us,
+            cause: tenure.cause,
+            renewals: tenure.renewals,
+            ended_by: why,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use themis_core::cluster::MachineSpec;
+
+    fn clock(mode: LeaseMode) -> LeaseClock {
+        LeaseClock { lease_us: 100, min_lease_us: 20, mode }
+    }
+
+    #[test]
+    fn aligned_leases_end_on_multiples_and_rolling_ones_on_their_own_clock() {
+        let (aligned, rolling) = (clock(LeaseMode::Aligned), clock(LeaseMode::Rolling));
+        assert_eq!([0, 30, 100].map(|t| aligned.expiry(t, 1.0)), [100, 100, 200]);
+        assert_eq!([0, 30, 100].map(|t| rolling.expiry(t, 1.0)), [100, 130, 200]);
+        assert_eq!((rolling.expiry(30, 0.5), rolling.expiry(30, 0.01)), (80, 50));
+        assert_eq!((aligned.expiry(90, 0.01), aligned.expiry(0, 0.505)), (100, 51));
+    }
+
+    #[test]
+    fn an_unopposed_lease_is_due_at_its_next_end() {
+        let (aligned, rolling) = (clock(LeaseMode::Aligned), clock(LeaseMode::Rolling));
+        assert_eq!([130, 131, 230, 231].map(|now| rolling.due(130, now)), [130, 230, 230, 330]);
+        assert_eq!([100, 101, 350].map(|now| aligned.due(100, now)), [100, 200, 400]);
+        // A lease that a payment cut to 151 falls back into step.
+        assert_eq!([151, 152, 201].map(|now| aligned.due(151, now)), [151, 200, 300]);
+    }
+
+    #[test]
+    fn identities_are_lowest_first_and_rows_are_runs() {
+        let machine = MachineSpec { rack: 0, gpus: 4, slot_gpus: 2 };
+        let topology = Arc::new(Topology::new(&[machine; 2]).expect("valid"));
+        let mut tenures = Tenures::new(topology);
+        let mut log = LeaseLog::default();
+        let tenure =
+            |app| Tenure { app, start_us: 0, expiry_us: 100, cause: Cause::Policy, renewals: 0 };
+        tenures.grant(&[4], tenure(0));
+        let bundle: Bundle = [(SlotId(2), 1), (SlotId(3), 2)].into_iter().collect();
+        let named = tenures.name(&bundle, &[]).expect("free");
+        assert_eq!(named, vec![5, 6, 7]);
+        tenures.grant(&named, tenure(1));
+        assert_eq!(tenures.name(&bundle, &[]), None);
+        tenures.renew(&named, 100, 200, &mut log);
+        tenures.renew(&named, 200, 300, &mut log);
+        tenures.release(&named, 250, EndedBy::JobEnd, &mut log);
+        let rows: Vec<_> = log
+            .rows()
+            .iter()
+            .map(|r| (r.slot, r.gpu_first, r.gpus, r.start_us, r.end_us, r.renewals))
+            .collect();
+        let want = vec![
+            (0, 1, 1, 0, 100, 0),
+            (1, 2, 2, 0, 100, 0),
+            (0, 1, 1, 100, 250, 2),
+            (1, 2, 2, 100, 250, 2),
+        ];
+        assert_eq!(rows, want);
+        assert_eq!(tenures.free().total(), 7);
+    }
+}

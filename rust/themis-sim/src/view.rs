@@ -1,0 +1,157 @@
+//! What a policy sees: a read-only snapshot of the instant at which it decides.
+
+use crate::state::State;
+use crate::workload::JobSpec;
+use themis_core::app::{AppState, Job};
+use themis_core::auction::Rules;
+use themis_core::cluster::{Bundle, FreeSet, Topology};
+use themis_core::fairness::{FilterKey, OutsideContext};
+
+/// An app with the numbers of its jobs.
+#[derive(Clone, Debug)]
+pub struct Candidate {
+    /// The app's number.
+    pub app: u32,
+    /// The job numbers, beside `state.jobs`.
+    pub jobs: Vec<u32>,
+    /// The app as its agent reports it.
+    pub state: AppState,
+}
+
+/// The cluster, the offer and the apps at one instant.
+pub struct View<'a> {
+    state: &'a State<'a>,
+    offer: &'a FreeSet,
+}
+
+impl std::fmt::Debug for View<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("View")
+            .field("now_us", &self.state.now_us)
+            .field("offered", &self.offer.total())
+            .field("active", &self.state.active.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'a> View<'a> {
+    pub(crate) fn new(state: &'a State<'a>, offer: &'a FreeSet) -> Self {
+        Self { state, offer }
+    }
+
+    /// The free GPUs, those of expired leases among them.
+    pub fn offer(&self) -> &'a FreeSet {
+        self.offer
+    }
+
+    /// The cluster.
+    pub fn topology(&self) -> &'a Topology {
+        &self.state.topology
+    }
+
+    /// The auction's rules.
+    pub fn rules(&self) -> &Rules {
+        &self.state.settings.rules
+    }
+
+    /// The apps that could use more than they keep, in tie order.
+    pub fn wanting(&self) -> impl Iterator<Item = u32> + '_ {
+        self.state.active.iter().copied().filter(|app| self.state.unmet(*app) > 0)
+    }
+
+    /// Number of active apps.
+    pub fn active(&self) -> usize {
+        self.state.active.len()
+    }
+
+    /// GPU-microseconds that an app has held so far.
+    pub fn attained_gpu_us(&self, app: u32) -> i64 {
+        let run = &self.state.apps[app as usize];
+        let since_account: i64 = run
+            .open
+            .iter()
+            .map(|job| self.state.jobs[*job as usize].held_gpu_us(self.state.now_us))
+            .sum();
+        run.run_gpu_us + run.switching_gpu_us + since_account
+    }
+
+    /// Jobs without GPUs by (submission, number).
+    pub fn waiting_jobs(&self) -> impl Iterator<Item = u32> + '_ {
+        self.state.waiting.iter().map(|(_, job)| *job)
+    }
+
+    /// The app of a job.
+    pub fn app_of(&self, job: u32) -> u32 {
+        self.spec(job).app
+    }
+
+    fn spec(&self, job: u32) -> &'a JobSpec {
+        &self.state.workload.jobs[job as usize]
+    }
+
+    /// An unfinished job as its agent reports it.
+    pub fn job(&self, job: u32) -> Job {
+        let spec = self.spec(job);
+        let run = &self.state.jobs[job as usize];
+        let (held, previous) = if run.expired.is_empty() {
+            (run.bundle.clone(), Bundle::new())
+        } else if run.expired.len() == run.gpus.len() {
+            (Bundle::new(), run.bundle.clone())
+        } else {
+            let kept = |gpu: &&u32| run.expired.binary_search(gpu).is_err();
+            let kept: Vec<u32> = run.gpus.iter().filter(kept).copied().collect();
+            (self.state.tenures.bundle(&kept), self.state.tenures.bundle(&run.expired))
+        };
+        Job {
+            gang: spec.gang,
+            max: spec.max,
+            work_left_gpu_s: run.work_left_at(self.state.now_us) / 1e6,
+            profile: spec.profile,
+            held,
+            previous,
+        }
+    }
+
+    /// An app as its agent reports it.
+    pub fn app(&self, app: u32) -> Candidate {
+        let run = &self.state.apps[app as usize];
+        let settings = &self.state.settings;
+        let (now_us, topology) = (self.state.now_us, self.topology());
+        let n_avg = self.state.contention.n_avg(run.arrival_us, run.area_then, now_us);
+        let jobs = run.open.clone();
+        let mut state = AppState {
+            elapsed_s: (now_us - run.arrival_us) as f64 / 1e6,
+            t_id_s: run.t_id_s(settings.t_id, topology.gpus(), n_avg).max(f64::MIN_POSITIVE),
+            stopping: self.state.workload.apps[app as usize].stopping,
+            jobs: jobs.iter().map(|job| self.job(*job)).collect(),
+            rho_empty: None,
+        };
+        let waited_s = (now_us - run.empty_since_us) as f64 / 1e6;
+        let context = OutsideContext {
+            lease_s: settings.lease_us as f64 / 1e6,
+            gpus: topology.gpus(),
+            n_avg,
+            last: run.last_rho.map(|rho| (rho, waited_s)),
+        };
+        state.rho_empty = settings.outside_option.rho_empty(&state, topology, context);
+        Candidate { app, jobs, state }
+    }
+
+    /// What the filter ranks an app by: (key, second key), larger is worse off.
+    pub fn rank(&self, candidate: &Candidate) -> (f64, f64) {
+        let state = &candidate.state;
+        let best_case = (state.elapsed_s + state.time_alone(self.topology())) / state.t_id_s;
+        let run = &self.state.apps[candidate.app as usize];
+        match (self.state.settings.filter_key, run.last_rho) {
+            (FilterKey::BestCase, _) | (FilterKey::Cached, None) => (best_case, 0.0),
+            (FilterKey::Holdings, _) => {
+                (state.rho_at(&state.held_rates(self.topology())), best_case)
+            }
+            (FilterKey::Cached, Some(rho)) => {
+                let waits = run.gpus == run.expired;
+                let waited_us = if waits { self.state.now_us - run.empty_since_us } else { 0 };
+                (rho * (1.0 + waited_us as f64 / 60e6), 0.0)
+            }
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Apps and jobs as numbered specs.
+
+use crate::error::SimError;
+use crate::settings::LATEST_US;
+use themis_core::app::{Profile, Stopping};
+
+/// An app: its jobs are a range of the job list.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AppSpec {
+    /// When it arrives.
+    pub arrival_us: i64,
+    /// When it is done.
+    pub stopping: Stopping,
+    /// Number of its first job.
+    pub first_job: u32,
+    /// How many jobs it has.
+    pub jobs: u32,
+}
+
+impl AppSpec {
+    /// The numbers of its jobs.
+    pub fn job_ids(&self) -> std::ops::Range<u32> {
+        self.first_job..self.first_job + self.jobs
+    }
+}
+
+/// A job.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JobSpec {
+    /// Number of its app.
+    pub app: u32,
+    /// When it is submitted; not before its app arrives.
+    pub submit_us: i64,
+    /// Work in GPU-microseconds at one GPU and perfect placement; of a job of no GPUs, its
+    /// duration in microseconds.
+    pub work_gpu_us: f64,
+    /// Fewest GPUs with which it runs; 0: it takes none.
+    pub gang: u32,
+    /// Most GPUs that it can use.
+    pub max: u32,
+    /// Its slowdowns.
+    pub profile: Profile,
+    /// Its own time for a checkpoint, else the setting.
+    pub checkpoint_us: Option<i64>,
+}
+
+/// Apps numbered by (arrival, app id) and jobs numbered app by app.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct Workload {
+    /// The apps.
+    pub apps: Vec<AppSpec>,
+    /// The jobs.
+    pub jobs: Vec<JobSpec>,
+}
+
+impl Workload {
+    /// Refuses what the engine could not run.
+    ///
+    /// # Errors
+    /// [`SimError::Workload`] naming the first app or job that breaks a rule.
+    pub fn check(&self) -> Result<(), SimError> {
+        let mut next_job = 0;
+        for (index, app) in self.apps.iter().enumerate() {
+            let refuse = |field, value: String, expected| {
+                Err(SimError::Workload { what: "app", index, field, value, expected })
+            };
+            if !(0..LATEST_US).contains(&app.arrival_us) {
+                return refuse("arrival", app.arrival_us.to_string(), "a time from 0");
+            }
+            if index > 0 && app.arrival_us < self.apps[index - 1].arrival_us {
+                return refuse("arrival", app.arrival_us.to_string(), "apps sorted by arrival");
+            }
+            if app.first_job != next_job || app.jobs == 0 {
+                return refuse(
+                    "jobs",
+                    format!("{:?}", app.job_ids()),
+                    "adjacent, non-empty ranges",
+                );
+            }
+            next_job += app.jobs;
+        }
+        if next_job as usize != self.jobs.len() {
+            return Err(SimError::Workload {
+                what: "job",
+                index: next_job as usize,
+                field: "app",
+                value: self.jobs.len().to_string(),
+                expected: "every job in the range of one app",
+            });
+        }
+        self.jobs.iter().enumerate().try_for_each(|(index, job)| self.check_job(index, job))
+    }
+
+    fn check_job(&self, index: usize, job: &JobSpec) -> Result<(), SimError> {
+        let refuse = |field, value: String, expected| {
+            Err(SimError::Workload { what: "job", index, field, value, expected })
+        };
+        let app = self.apps.get(job.app as usize);
+        let Some(app) = app.filter(|app| app.job_ids().contains(&(index as u32))) else {
+            return refuse("app", job.app.to_string(), "the app whose range holds it");
+        };
+        if !(app.arrival_us..LATEST_US).contains(&job.submit_us) {
+            return refuse("submit", job.submit_us.to_string(), "a time from its app's arrival");
+        }
+        if !(job.work_gpu_us >= 0.0 && job.work_gpu_us < LATEST_US as f64) {
+            return refuse("work", job.work_gpu_us.to_string(), "finite and not negative");
+        }
+        if job.max < job.gang || job.max > 1 << 30 {
+            return refuse("max_gpus", job.max.to_string(), "at least gang_size");
+        }
+        if job.checkpoint_us.is_some_and(|us| !(0..LATEST_US).contains(&us)) {
+            return refuse("checkpoint", format!("{:?}", job.checkpoint_us), "not negative");
+        }
+        Ok(())
+    }
+}
