@@ -48,7 +48,7 @@ def pair_apps(apps: pl.DataFrame, baseline: str) -> pl.DataFrame:
         No run has this policy.
     """
     policies = apps.get_column("policy").unique(maintain_order=True).to_list()
-    if baseline not in policies:
+    if policies and baseline not in policies:
         raise ThemisError(f"baseline {baseline!r} was not run: expected {', '.join(policies)}")
     done = apps.filter(pl.col("completion_s").is_not_null())
     reference = done.filter(pl.col("policy") == baseline).select(

@@ -223,8 +223,9 @@ def _checked_manifest(manifest: Mapping[str, object]) -> dict[str, object]:
         if not isinstance(manifest.get(field), wanted) or isinstance(manifest.get(field), bool):
             value = manifest.get(field)
             raise ThemisError(f"manifest: field {field!r} is {value!r}: expected {wanted.__name__}")
-    checked: dict[str, object] = json.loads(json_text(manifest))
-    return {**checked, "schema_version": RESULT_SCHEMA_VERSION}
+    versioned = {**manifest, "schema_version": RESULT_SCHEMA_VERSION}
+    checked: dict[str, object] = json.loads(json_text(versioned))
+    return checked
 
 
 def _short(value: Number) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from themis.digest import RunDigest
+from themis.metrics import Number
 from themis.metrics.catalogue import Unit
 from themis.report.wording import worded
 
@@ -48,19 +49,19 @@ def _limits(run: RunDigest) -> list[str]:
     notes = []
     unfinished = summary["apps_unfinished"]
     if unfinished:
-        text = f"{name}: {unfinished:,} apps were unfinished at the horizon; figures marked as of "
-        text += "finished apps leave them out"
+        text = f"{name}: {_apps(unfinished)} unfinished at the horizon; statistics of rho and of "
+        text += "completion leave them out"
         if summary["rho_bounds"]:
             bound = worded(summary["rho_bound_max"], Unit.RATIO)
             text += f", and the worst of them has a rho of at least {bound}"
         notes.append(text + ".")
     if summary["apps_infeasible"]:
         notes.append(
-            f"{name}: {summary['apps_infeasible']:,} apps can never run on this cluster and have "
-            "no rho."
+            f"{name}: {_apps(summary['apps_infeasible'])} infeasible: they can never run on this "
+            "cluster, and have no rho."
         )
     if summary["jobs_rejected"]:
-        notes.append(f"{name}: {summary['jobs_rejected']:,} jobs were rejected.")
+        notes.append(f"{name}: rejected jobs: {summary['jobs_rejected']:,}.")
     return notes
 
 
@@ -97,6 +98,10 @@ def _with_owner(note: str, runs: Sequence[RunDigest]) -> str:
 def _section(run: RunDigest, key: str) -> Mapping[str, object]:
     section = run.manifest.get(key)
     return section if isinstance(section, Mapping) else {}
+
+
+def _apps(count: Number) -> str:
+    return "1 app was" if count == 1 else f"{count:,} apps were"
 
 
 def _name(run: RunDigest) -> str:

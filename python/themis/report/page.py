@@ -194,7 +194,15 @@ def _svg(figure: Figure, background: str) -> str:
     import vl_convert  # noqa: PLC0415 - large
 
     spec = {**figure.chart.to_dict(), "background": background}
-    return str(vl_convert.vegalite_to_svg(spec, vl_version=_vega_lite()))
+    svg = str(vl_convert.vegalite_to_svg(spec, vl_version=_vega_lite()))
+    return _renumbered(svg, figure.name)
+
+
+def _renumbered(svg: str, name: str) -> str:
+    """Name the clip paths by figure and order; the converter counts on from chart to chart."""
+    found = dict.fromkeys(re.findall(r'id="(clip\d+)"', svg))
+    names = {old: f"{name}-clip{k}" for k, old in enumerate(found)}
+    return re.sub(r"\bclip\d+\b", lambda match: names.get(match.group(), match.group()), svg)
 
 
 def _png(figure: Figure) -> bytes:
@@ -213,10 +221,10 @@ def _vega_lite() -> str:
 def _inlined(figure: Figure) -> str:
     """Return the SVG of a figure to stand inside a page: it scales, and is one image with a name.
 
-    Identifiers get the figure's name, since those of several charts would clash.
+    What its parts are is of no use to a screen reader; the name says what the whole shows.
     """
     svg = themed(_svg(figure, "transparent"))
-    svg = re.sub(r'(id="|url\(#)', rf"\g<1>{figure.name}-", svg)
+    svg = re.sub(r' (?:role|aria-[a-z]+)="[^"]*"', "", svg)
     opening = re.match(r"<svg[^>]*>", svg)
     box = re.search(r'viewBox="[^"]*"', opening.group()) if opening else None
     if opening is None or box is None:

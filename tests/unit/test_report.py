@@ -1,0 +1,287 @@
+from __future__ import annotations
+
+import re
+import struct
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pytest
+
+from themis.comparison import Comparison
+from themis.digest import app_rows, digest
+from themis.errors import ThemisError
+from themis.metrics.catalogue import Unit
+from themis.report import figures, write_report
+from themis.report.palette import policy_colours
+from themis.report.wording import worded
+from themis.result import Result
+
+if TYPE_CHECKING:
+    from tests.unit.conftest import MakeResult
+
+EVIL = '"><script>alert(1)</script><img src=http://evil.example/x onerror=alert(2)>'
+NAMES = ["rho", "completion", "utilisation", "contention", "gpu_time"]
+AUCTIONS = ["offers", "payments", "gaps"]
+
+
+class Page(HTMLParser):
+    """Tags with their attributes, ids, and the text of a page."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text: list[str] = []
+        self.open: list[str] = []
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in {"meta", "br", "img"}:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text.append(data)
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attrs for name, attrs in self.tags if name == tag]
+
+
+def compared(results: list[Result]) -> Comparison:
+    return Comparison(
+        runs=[digest(result) for result in results],
+        apps=pl.concat([app_rows(result, result.policy) for result in results]),
+        results={(result.policy, result.seed): result for result in results},
+    )
+
+
+@pytest.fixture
+def comparison(make_result: MakeResult) -> Comparison:
+    return compared(
+        [
+            make_result(300, "themis"),
+            make_result(300, "fifo", auctions=False),
+            make_result(300, "max_rho", auctions=False),
+        ]
+    )
+
+
+def page_of(subject: Comparison | Result | list[Result], tmp_path: Path) -> tuple[str, Page]:
+    html = write_report(subject, tmp_path / "report.html").read_text(encoding="utf-8")
+    return html, Page(html)
+
+
+def test_the_page_is_one_file_without_scripts_or_anything_from_elsewhere(
+    comparison: Comparison, tmp_path: Path
+) -> None:
+    html, page = page_of(comparison, tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
+    assert page.open == []
+    assert {"script", "link", "img", "iframe", "object", "image", "use", "a"}.isdisjoint(
+        tag for tag, _ in page.tags
+    )
+    for _, attrs in page.tags:
+        assert not {"href", "src", "xlink:href"} & set(attrs)
+        assert not any(name.startswith("on") for name in attrs)
+    links = set(re.findall(r"https?://[^\s\"'<)]+", html))
+    assert links <= {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
+    assert "@import" not in html
+    assert set(re.findall(r"url\(([^)]*)\)", html)) <= set(re.findall(r"url\((#[^)]*)\)", html))
+    assert "default-src 'none'" in html
+
+
+def test_the_page_shows_table_figures_winners_and_manifests(
+    comparison: Comparison, tmp_path: Path
+) -> None:
+    html, page = page_of(comparison, tmp_path)
+    text = " ".join(page.text)
+    assert len(page.all("figure")) == len(page.all("svg")) == len(NAMES + AUCTIONS)
+    for policy in ("themis", "fifo", "max_rho"):
+        assert policy in text
+    assert "sooner, and who later, than under fifo" in text
+    assert "workload.sha256" in text
+    assert html.count('class="best"') >= 10
+    assert "t_id = paper" in text
+
+
+def test_the_page_is_accessible_and_scales(comparison: Comparison, tmp_path: Path) -> None:
+    _, page = page_of(comparison, tmp_path)
+    assert page.all("html")[0]["lang"] == "en"
+    assert any(meta.get("name") == "viewport" for meta in page.all("meta"))
+    for svg in page.all("svg"):
+        assert svg["role"] == "img"
+        assert len(svg["aria-label"] or "") > 30
+        assert "width" not in svg
+        assert svg["viewbox"]
+    assert all("scope" in heading for heading in page.all("th"))
+    ids = [attrs["id"] for _, attrs in page.tags if "id" in attrs]
+    assert len(ids) == len(set(ids))
+    named = [attrs["aria-labelledby"] for _, attrs in page.tags if "aria-labelledby" in attrs]
+    assert set(named) <= set(ids)
+
+
+def test_hostile_names_stay_text(make_result: MakeResult, tmp_path: Path) -> None:
+    results = []
+    for policy in (EVIL, "fifo"):
+        made = make_result(60, "fifo" if policy == "fifo" else "themis", auctions=False)
+        apps = made.apps.with_columns(
+            app_id=pl.lit(EVIL) + pl.col("app_id"),
+            user=pl.lit(EVIL) + pl.col("user"),
+            tenant=pl.lit("{{ 7 * 7 }}"),
+        )
+        workload = {"source": EVIL, "sha256": EVIL, "notes": [EVIL]}
+        manifest = {**made.manifest, "policy": policy, "workload": workload, "notes": [EVIL]}
+        manifest["cluster"] = {"spec": EVIL, EVIL: EVIL}
+        results.append(Result(frames={**made.frames, "apps": apps}, manifest=manifest))
+    html, page = page_of(compared(results), tmp_path)
+    assert not page.all("script")
+    assert not page.all("img")
+    assert page.open == []
+    assert "<script" not in html
+    assert EVIL in "".join(page.text)
+    assert not any(name.startswith("on") for _, attrs in page.tags for name in attrs)
+
+
+def test_the_same_subject_gives_the_same_bytes(comparison: Comparison, tmp_path: Path) -> None:
+    first, _ = page_of(comparison, tmp_path)
+    again, _ = page_of(comparison, tmp_path)
+    assert first == again
+
+
+def test_a_single_result_has_no_contest(tiny_result: Result, tmp_path: Path) -> None:
+    html, page = page_of(tiny_result, tmp_path)
+    text = " ".join(page.text)
+    assert 'class="best"' not in html
+    assert "Themis: themis" in text
+    assert "Who finishes" not in text
+    assert "themis: 1 app was unfinished at the horizon" in text
+    assert "at least 4.00" in text
+
+
+def test_no_best_is_marked_where_apps_are_unfinished(
+    tiny_result: Result, make_result: MakeResult, tmp_path: Path
+) -> None:
+    _, page = page_of([tiny_result, make_result(50, "fifo")], tmp_path)
+    text = re.sub(r"\s+", " ", " ".join(page.text))
+    assert re.search(r"Worst rho \S* ?2\.00 \d", text)
+    assert "The runs are on different" not in text
+
+
+def test_results_of_one_policy_are_told_apart_by_their_settings(
+    make_result: MakeResult, tmp_path: Path
+) -> None:
+    made = make_result(20)
+    other = {
+        **made.manifest,
+        "settings": {"t_id": "demand_capped", "lease_s": 60.0, "horizon_s": None},
+    }
+    other["workload"] = {"sha256": "f" * 64}
+    twin = Result(frames=made.frames, manifest=other)
+    _, page = page_of([made, twin, twin], tmp_path)
+    text = " ".join(page.text)
+    assert "themis lease_s=600.0 t_id=paper" in text
+    assert "themis lease_s=60.0 t_id=demand_capped #2" in text
+    assert "different workloads: their figures do not compare" in text
+    assert "(demand_capped, paper)" in text
+
+
+def test_several_seeds_share_a_colour_and_a_column(make_result: MakeResult, tmp_path: Path) -> None:
+    results = [make_result(40, policy, seed) for policy in ("themis", "fifo") for seed in (0, 1)]
+    _, page = page_of(compared(results), tmp_path)
+    text = " ".join(page.text)
+    assert "Medians over 2 seeds" in text
+    assert "Seeds: 0, 1" in text
+    assert "2 policies compared" in text
+
+
+def test_an_empty_run_still_has_a_page(make_result: MakeResult, tmp_path: Path) -> None:
+    made = make_result(3)
+    frames = {name: frame.clear() for name, frame in made.frames.items()}
+    _, page = page_of(Result(frames=frames, manifest=made.manifest), tmp_path)
+    assert page.all("figure") == []
+    assert "Manifest: themis, seed 0" in " ".join(page.text)
+
+
+def test_a_large_run_stays_below_the_limit(make_result: MakeResult, tmp_path: Path) -> None:
+    results = [make_result(40_000, policy) for policy in ("themis", "tiresias", "fifo", "max_rho")]
+    write_report(compared(results), tmp_path / "report.html")
+    assert (tmp_path / "report.html").stat().st_size < 1_500_000
+
+
+def test_failures_are_named(tiny_result: Result, tmp_path: Path) -> None:
+    with pytest.raises(ThemisError, match="no run to report on"):
+        write_report([], tmp_path / "report.html")
+    with pytest.raises(ThemisError, match=r"gone/report\.html: cannot be written"):
+        write_report(tiny_result, tmp_path / "gone" / "report.html")
+    with pytest.raises(ThemisError, match="format 'pdf' is unknown: expected png, svg"):
+        figures(tiny_result, tmp_path, formats=("pdf",))
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(ThemisError, match="file: cannot be written"):
+        figures(tiny_result, tmp_path / "file")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_figures_are_files_of_their_own(comparison: Comparison, tmp_path: Path) -> None:
+    files = figures(comparison, tmp_path / "figures")
+    assert [path.name for path in files] == [
+        f"{name}.{suffix}" for name in NAMES + AUCTIONS for suffix in ("png", "svg")
+    ]
+    for path in files:
+        if path.suffix == ".png":
+            width, height = struct.unpack(">II", path.read_bytes()[16:24])
+            assert width > 600
+            assert height > 300
+        else:
+            root = ET.fromstring(path.read_text(encoding="utf-8"))  # noqa: S314 - our own file
+            assert root.tag.endswith("svg")
+
+
+def test_a_policy_has_the_same_colour_in_any_company() -> None:
+    alone = policy_colours(["themis"])["themis"]
+    for company in (["fifo", "themis"], ["x", "y", "themis", "tiresias"], ["las", "themis"]):
+        colours = policy_colours(company)
+        assert colours["themis"] == alone
+        assert len(set(colours.values())) == len(company)
+    assert policy_colours(["tiresias", "las"])["tiresias"] == policy_colours(["las"])["las"]
+    assert len(policy_colours([str(k) for k in range(20)])) == 20
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (None, Unit.RATIO, "\N{EN DASH}"),
+        (0.12345, Unit.RATIO, "0.123"),
+        (1.2345, Unit.RATIO, "1.23"),
+        (123456.0, Unit.RATIO, "123,456"),
+        (0.5, Unit.SHARE, "50.0 %"),
+        (1.0, Unit.SHARE, "100 %"),
+        (0, Unit.SECONDS, "0 s"),
+        (41.5, Unit.SECONDS, "41.5 s"),
+        (719.0, Unit.SECONDS, "12.0 min"),
+        (11_700.0, Unit.SECONDS, "3.25 h"),
+        (1_600_000.0, Unit.SECONDS, "18.5 d"),
+        (7200.0, Unit.GPU_SECONDS, "2.00 GPU-h"),
+        (82247, Unit.COUNT, "82,247"),
+        (True, Unit.FLAG, "yes"),
+        (False, Unit.FLAG, "no"),
+    ],
+)
+def test_numbers_read_well(value: float | None, unit: Unit, text: str) -> None:
+    assert worded(value, unit) == text.replace(" ", "\N{NO-BREAK SPACE}")
+
+
+def test_results_load_without_charts() -> None:
+    code = (
+        "import sys, themis.compare, themis.result\n"
+        "print([m for m in ('altair', 'vl_convert', 'jinja2') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
