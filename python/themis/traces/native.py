@@ -28,23 +28,24 @@ unit
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 
 import numpy as np
 import polars as pl
 
 from themis.errors import TraceError
-from themis.traces.reader import (
-    Input,
-    Reader,
-    choice,
-    csv_rows,
-    unused_columns,
-    workload_from_rows,
+from themis.traces.native_tables import (
+    find_table,
+    named_columns,
+    read_apps,
+    stopping,
+    table_rows,
+    weights,
+    written_about,
 )
+from themis.traces.reader import Input, Reader, choice, workload_from_rows
 from themis.traces.rows import Floats, Gathered, RowChecks
-from themis.traces.schema import MAX_TIME_S, STOPPING, apps_from_jobs
+from themis.traces.schema import MAX_TIME_S, apps_from_jobs
 from themis.traces.source import digest
 from themis.workload import TraceSource, Workload
 
@@ -69,11 +70,6 @@ _JOB_NAMES: Mapping[str, tuple[str, ...]] = {
     "checkpoint_s": ("checkpoint_s",),
     "status": ("status",),
 }
-_APP_NAMES: Mapping[str, tuple[str, ...]] = {
-    "app_id": ("app_id", "id"),
-    "arrival_s": ("arrival_s", "arrival"),
-    **{name: (name,) for name in ("user", "tenant", "stopping", "weight", "profile", "gpu_types")},
-}
 _TEXTS = ("user", "tenant", "profile", "gpu_types", "status")
 _UNITS = {"s": 1.0, "ms": 1e-3, "min": 60.0}
 _NO_UNIT = {"submit", "duration", "start", "end"}
@@ -84,7 +80,7 @@ _LONG_S = 7 * 86400.0
 def recognise(source: Input) -> str | None:
     """Say whether this is a directory with jobs, or a table with an id, a submission and GPUs."""
     if source.kind == "directory":
-        found = _table(source.path, "jobs")
+        found = find_table(source.path, "jobs")
         return f"directory with {found.name}" if found else None
     needed = ("job_id", "submit_s", "gang_size")
     names = [_first(source.columns, _JOB_NAMES[column]) for column in needed]
@@ -98,60 +94,23 @@ def read(source: Input, about: TraceSource, *, unit: object = "s") -> Workload:
     unit = choice(source.name, "unit", unit, tuple(_UNITS))
     if source.kind != "directory":
         return _JobTable(source, unit).workload(about)
-    jobs = _table(source.path, "jobs")
+    jobs = find_table(source.path, "jobs")
     if jobs is None:
         raise TraceError(f"{source.name}: no jobs.parquet or jobs.csv in this directory")
-    apps = _table(source.path, "apps")
+    apps = find_table(source.path, "apps")
     files = [Input(path) for path in (apps, jobs) if path is not None]
     about = about.with_files(
         tuple(file.name for file in files), digest(file.file for file in files)
     )
     table = _JobTable(Input(jobs), unit)
-    return table.workload(about, None if apps is None else _read_apps(Input(apps)))
+    if apps is None:
+        return table.workload(about)
+    origin, notes = written_about(apps)
+    return table.workload(about.with_origin(origin), read_apps(Input(apps)), notes)
 
 
 def _first(columns: tuple[str, ...], names: tuple[str, ...]) -> str | None:
     return next((name for name in names if name in columns), None)
-
-
-def _table(directory: Path, stem: str) -> Path | None:
-    """Find the file of a table; two of them are an error."""
-    endings = (".parquet", ".csv", ".csv.gz", ".csv.zst")
-    found = [path for end in endings if (path := directory / f"{stem}{end}").is_file()]
-    if len(found) > 1:
-        raise TraceError(
-            f"{directory}: both {found[0].name} and {found[1].name}: expected one {stem} table"
-        )
-    return found[0] if found else None
-
-
-def _columns(source: Input, aliases: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
-    """Name in the source of each column that it has."""
-    names = {}
-    for column, accepted in aliases.items():
-        found = [name for name in accepted if name in source.columns]
-        if len(found) > 1:
-            raise TraceError(
-                f"{source.name}: columns {found[0]!r} and {found[1]!r} both mean {column}: "
-                "expected one of them"
-            )
-        if found:
-            names[column] = found[0]
-    return names
-
-
-def _blocks(source: Input, gathered: Gathered, known: dict[str, str]) -> Iterator[RowChecks]:
-    if source.kind == "csv":
-        yield from csv_rows(source, gathered, known.values())
-        return
-    if source.kind != "parquet":
-        raise TraceError(f"{source.name}: found {source.describe()}: expected CSV or Parquet")
-    unused_columns(source, gathered, known.values())
-    try:
-        frame = pl.read_parquet(source.path, columns=list(known.values()))
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise TraceError(f"{source.name}: damaged Parquet file: {error}") from None
-    yield RowChecks(frame, np.arange(1, frame.height + 1))
 
 
 class _JobTable:
@@ -159,7 +118,7 @@ class _JobTable:
 
     def __init__(self, source: Input, unit: str) -> None:
         self.source = source
-        self.at = _columns(source, _JOB_NAMES)
+        self.at = named_columns(source, _JOB_NAMES)
         for column in ("job_id", "submit_s", "gang_size"):
             if column not in self.at:
                 self._missing(column, _JOB_NAMES[column])
@@ -185,9 +144,14 @@ class _JobTable:
             f"{', '.join(accepted)}): found {found}"
         )
 
-    def workload(self, about: TraceSource, apps: pl.DataFrame | None = None) -> Workload:
-        """All rows as a workload; `apps` has the attributes of apps that a second table gives."""
-        for checks in _blocks(self.source, self.gathered, self.at):
+    def workload(
+        self,
+        about: TraceSource,
+        apps: pl.DataFrame | None = None,
+        notes: tuple[str, ...] = (),
+    ) -> Workload:
+        """Return all rows as a workload; `apps` has what a second table says of the apps."""
+        for checks in table_rows(self.source, self.gathered, self.at):
             if apps is not None and "app_id" in self.at:
                 self._reject_unknown_apps(checks, apps)
             self._take(checks)
@@ -201,7 +165,8 @@ class _JobTable:
             self._note_disagreement(rows)
             return workload_from_rows(rows, self.gathered, about)
         implied = apps_from_jobs(rows.select("app_id", "submit_s"))
-        return workload_from_rows(rows, self.gathered, about, apps=self._join_apps(apps, implied))
+        joined = self._join_apps(apps, implied)
+        return workload_from_rows(rows, self.gathered, about, apps=joined, notes=notes)
 
     def _scale(self, column: str) -> float:
         return _UNITS[self.unit] if self.at[column] in _NO_UNIT else 1.0
@@ -228,8 +193,8 @@ class _JobTable:
             "serial_time_s": serial_s,
             "max_gpus": max_gpus,
             "app_id": self._app_ids(checks, job_id),
-            "weight": self._weights(checks),
-            "stopping": self._stopping(checks),
+            "weight": weights(checks, at),
+            "stopping": stopping(checks, at),
             "checkpoint_s": self._checkpoints(checks),
         }
         nothing = pl.repeat(None, len(gang), dtype=pl.String, eager=True)
@@ -272,12 +237,6 @@ class _JobTable:
         if "app_id" not in self.at:
             return job_id
         return checks.text(self.at["app_id"]).fill_null(job_id)
-
-    def _weights(self, checks: RowChecks) -> Floats:
-        return _weights(checks, self.at)
-
-    def _stopping(self, checks: RowChecks) -> pl.Series:
-        return _stopping(checks, self.at)
 
     def _checkpoints(self, checks: RowChecks) -> pl.Series:
         if "checkpoint_s" not in self.at:
@@ -331,61 +290,6 @@ class _JobTable:
             lone = apps.height - joined.height
             self.gathered.notes.append(f"{lone} apps without usable jobs were left out")
         return joined.select(implied.columns)
-
-
-def _read_apps(source: Input) -> pl.DataFrame:
-    """Attributes of apps; every row must be usable."""
-    at = _columns(source, _APP_NAMES)
-    if "app_id" not in at:
-        found = ", ".join(source.columns[:20])
-        raise TraceError(f"{source.name}: column 'app_id' is missing: found {found}")
-    gathered = Gathered(source.name, "line" if source.kind == "csv" else "row")
-    frames = []
-    for checks in _blocks(source, gathered, at):
-        nothing = pl.repeat(None, checks.frame.height, dtype=pl.String, eager=True)
-        columns = {
-            "app_id": checks.text(at["app_id"], required=True),
-            "weight": pl.Series(_weights(checks, at)),
-            "stopping": _stopping(checks, at),
-        }
-        for name in ("user", "tenant", "profile", "gpu_types"):
-            columns[name] = checks.text(at[name]) if name in at else nothing
-        frame = pl.DataFrame(columns)
-        checks.reject(
-            frame.get_column("app_id").is_duplicated().to_numpy(), "repeated id", at["app_id"]
-        )
-        _refuse_any(source, checks, gathered.row_word)
-        frames.append(frame)
-    if not frames:
-        raise TraceError(f"{source.name}: no rows after the header: expected at least one app")
-    return pl.concat(frames)
-
-
-def _refuse_any(source: Input, checks: RowChecks, row_word: str) -> None:
-    rejected = checks.rejected().filter(pl.col("reason") != "empty line")
-    if rejected.height:
-        row = rejected.sort("line").row(0, named=True)
-        raise TraceError(
-            f"{source.name}, {row_word} {row['line']}: {row['reason']} in column "
-            f"{row['column']!r}: {row['value']!r}"
-        )
-
-
-def _weights(checks: RowChecks, at: Mapping[str, str]) -> Floats:
-    if "weight" not in at:
-        return np.ones(checks.frame.height)
-    found = checks.number(at["weight"], required=False)
-    found = np.where(np.isnan(found), 1.0, found)
-    checks.reject(found <= 0, "weight not positive", at["weight"])
-    return found
-
-
-def _stopping(checks: RowChecks, at: Mapping[str, str]) -> pl.Series:
-    if "stopping" not in at:
-        return pl.repeat("all", checks.frame.height, dtype=pl.String, eager=True)
-    found = checks.text(at["stopping"]).fill_null("all")
-    checks.reject(~found.is_in(list(STOPPING)).to_numpy(), "unknown stopping rule", at["stopping"])
-    return found
 
 
 READER = Reader(

@@ -14,6 +14,7 @@ duration
 
 from __future__ import annotations
 
+from themis.errors import TraceError
 from themis.traces.philly_json import read_job_log
 from themis.traces.philly_pollux import COLUMNS, read_pollux
 from themis.traces.reader import Input, Reader, choice
@@ -44,6 +45,8 @@ def read(
     clock = Clock(timezone, source.name)
     if source.kind == "csv":
         return read_pollux(source, about, clock)
+    if source.kind != "json":
+        raise TraceError(f"{source.name}: found {source.describe()}: expected {READER.expects}")
     return read_job_log(source, about, clock, span=duration == "span")
 
 

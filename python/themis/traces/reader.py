@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,7 +18,16 @@ from themis.traces.schema import JOBS, apps_from_jobs
 from themis.traces.source import TraceFile
 from themis.workload import TraceSource, Workload
 
-__all__ = ["Input", "Reader", "choice", "csv_rows", "nearest", "workload_from_rows"]
+__all__ = [
+    "Input",
+    "Reader",
+    "choice",
+    "csv_rows",
+    "require_columns",
+    "statuses",
+    "unused_columns",
+    "workload_from_rows",
+]
 
 
 _NO_GPU = Problem("no GPU", action="kept: takes no GPU")
@@ -109,12 +117,6 @@ class Reader:
     options: tuple[str, ...] = ()
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
-    """`` (did you mean 'x'?)`` for the known word that is nearest, or nothing."""
-    found = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
-    return f" (did you mean {found[0]!r}?)" if found else ""
-
-
 def choice(name: str, option: str, value: object, allowed: tuple[str, ...]) -> str:
     """`value` as one of the allowed words.
 
@@ -134,8 +136,9 @@ def require_columns(source: Input, needed: Iterable[str]) -> None:
     """Raise a TraceError that names the first of `needed` that the input lacks."""
     for column in needed:
         if column not in source.columns:
-            found = ", ".join(name[:40] for name in source.columns[:20])
-            raise TraceError(f"{source.name}: column {column!r} is missing: found {found}")
+            raise TraceError(
+                f"{source.name}: column {column!r} is missing: found {source.describe()}"
+            )
 
 
 def unused_columns(source: Input, gathered: Gathered, known: Iterable[str]) -> None:
@@ -167,13 +170,14 @@ def _reject_shape(checks: RowChecks, block: CsvBlock, code: int, reason: str) ->
         checks.reject(bad, reason, values=texts)
 
 
-def workload_from_rows(
+def workload_from_rows(  # noqa: PLR0913 - the accounts of one reading belong together
     rows: pl.DataFrame,
     gathered: Gathered,
     source: TraceSource,
     *,
     kept: Iterable[Problem] = (),
     apps: pl.DataFrame | None = None,
+    notes: tuple[str, ...] = (),
 ) -> Workload:
     """Make a workload of accepted rows, with the report of their reading.
 
@@ -199,6 +203,7 @@ def workload_from_rows(
         apps=apps_from_jobs(rows) if apps is None else apps,
         jobs=jobs,
         source=source.with_report(report),
+        notes=notes,
     )
 
 

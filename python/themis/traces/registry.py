@@ -7,8 +7,9 @@ from os import PathLike
 from pathlib import Path
 
 from themis.errors import TraceError
+from themis.nearest import nearest
 from themis.traces import hyperdrive, native, philly
-from themis.traces.reader import Input, Reader, nearest
+from themis.traces.reader import Input, Reader
 from themis.workload import TraceSource, Workload
 
 __all__ = ["READERS", "read", "recognise"]
@@ -56,7 +57,8 @@ def recognise(source: Input, format_name: str | None = None) -> tuple[Reader, st
     Raises
     ------
     TraceError
-        No reader, or not the one named, knows this content.
+        No format was named and no reader knows this content, or the content is of another
+        format than the one named.
     """
     found = [(reader, why) for reader in READERS.values() if (why := reader.recognise(source))]
     if format_name is None:
@@ -71,8 +73,10 @@ def recognise(source: Input, format_name: str | None = None) -> tuple[Reader, st
     for candidate, why in found:
         if candidate is reader:
             return reader, why
-    looks = f"; it looks like {found[0][0].name} ({found[0][1]})" if found else ""
-    raise TraceError(
-        f"{source.name}: not a {format_name} trace: found {source.describe()}{looks}; "
-        f"expected {reader.expects}"
-    )
+    if found:
+        other, why = found[0]
+        raise TraceError(
+            f"{source.name}: not a {format_name} trace: it looks like {other.name} ({why}); "
+            f"expected {reader.expects}"
+        )
+    return reader, "named"

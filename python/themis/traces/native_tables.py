@@ -1,0 +1,140 @@
+"""Tables of the native format: which file, which columns, and the table of apps."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from themis.errors import TraceError
+from themis.traces.reader import Input, csv_rows, unused_columns
+from themis.traces.rows import Floats, Gathered, RowChecks
+from themis.traces.schema import STOPPING
+
+__all__ = [
+    "find_table",
+    "named_columns",
+    "read_apps",
+    "stopping",
+    "table_rows",
+    "weights",
+    "written_about",
+]
+
+_APP_NAMES: Mapping[str, tuple[str, ...]] = {
+    "app_id": ("app_id", "id"),
+    "arrival_s": ("arrival_s", "arrival"),
+    **{name: (name,) for name in ("user", "tenant", "stopping", "weight", "profile", "gpu_types")},
+}
+
+
+def find_table(directory: Path, stem: str) -> Path | None:
+    """Find the file of a table; two of them are an error."""
+    endings = (".parquet", ".csv", ".csv.gz", ".csv.zst")
+    found = [path for end in endings if (path := directory / f"{stem}{end}").is_file()]
+    if len(found) > 1:
+        raise TraceError(
+            f"{directory}: both {found[0].name} and {found[1].name}: expected one {stem} table"
+        )
+    return found[0] if found else None
+
+
+def named_columns(source: Input, aliases: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
+    """Name in the source of each column that it has."""
+    names = {}
+    for column, accepted in aliases.items():
+        found = [name for name in accepted if name in source.columns]
+        if len(found) > 1:
+            raise TraceError(
+                f"{source.name}: columns {found[0]!r} and {found[1]!r} both mean {column}: "
+                "expected one of them"
+            )
+        if found:
+            names[column] = found[0]
+    return names
+
+
+def table_rows(source: Input, gathered: Gathered, known: dict[str, str]) -> Iterator[RowChecks]:
+    """Iterate over the rows of a CSV or Parquet table in blocks; `known` maps to its columns."""
+    if source.kind == "csv":
+        yield from csv_rows(source, gathered, known.values())
+        return
+    if source.kind != "parquet":
+        raise TraceError(f"{source.name}: found {source.describe()}: expected CSV or Parquet")
+    unused_columns(source, gathered, known.values())
+    try:
+        frame = pl.read_parquet(source.path, columns=list(known.values()))
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise TraceError(f"{source.name}: damaged Parquet file: {error}") from None
+    yield RowChecks(frame, np.arange(1, frame.height + 1))
+
+
+def read_apps(source: Input) -> pl.DataFrame:
+    """Attributes of apps; every row must be usable."""
+    at = named_columns(source, _APP_NAMES)
+    if "app_id" not in at:
+        found = ", ".join(source.columns[:20])
+        raise TraceError(f"{source.name}: column 'app_id' is missing: found {found}")
+    gathered = Gathered(source.name, "line" if source.kind == "csv" else "row")
+    frames = []
+    for checks in table_rows(source, gathered, at):
+        nothing = pl.repeat(None, checks.frame.height, dtype=pl.String, eager=True)
+        columns = {
+            "app_id": checks.text(at["app_id"], required=True),
+            "weight": pl.Series(weights(checks, at)),
+            "stopping": stopping(checks, at),
+        }
+        for name in ("user", "tenant", "profile", "gpu_types"):
+            columns[name] = checks.text(at[name]) if name in at else nothing
+        frame = pl.DataFrame(columns)
+        checks.reject(
+            frame.get_column("app_id").is_duplicated().to_numpy(), "repeated id", at["app_id"]
+        )
+        _refuse_any(source, checks, gathered.row_word)
+        frames.append(frame)
+    if not frames:
+        raise TraceError(f"{source.name}: no rows after the header: expected at least one app")
+    return pl.concat(frames)
+
+
+def _refuse_any(source: Input, checks: RowChecks, row_word: str) -> None:
+    rejected = checks.rejected().filter(pl.col("reason") != "empty line")
+    if rejected.height:
+        row = rejected.sort("line").row(0, named=True)
+        raise TraceError(
+            f"{source.name}, {row_word} {row['line']}: {row['reason']} in column "
+            f"{row['column']!r}: {row['value']!r}"
+        )
+
+
+def weights(checks: RowChecks, at: Mapping[str, str]) -> Floats:
+    """Read the weight of each row, 1 where there is none."""
+    if "weight" not in at:
+        return np.ones(checks.frame.height)
+    found = checks.number(at["weight"], required=False)
+    found = np.where(np.isnan(found), 1.0, found)
+    checks.reject(found <= 0, "weight not positive", at["weight"])
+    return found
+
+
+def stopping(checks: RowChecks, at: Mapping[str, str]) -> pl.Series:
+    """Read the stopping rule of each row, ``"all"`` where there is none."""
+    if "stopping" not in at:
+        return pl.repeat("all", checks.frame.height, dtype=pl.String, eager=True)
+    found = checks.text(at["stopping"]).fill_null("all")
+    checks.reject(~found.is_in(list(STOPPING)).to_numpy(), "unknown stopping rule", at["stopping"])
+    return found
+
+
+def written_about(path: Path) -> tuple[str | None, tuple[str, ...]]:
+    """Return the origin and the notes that `Workload.write` left in a Parquet file, if any."""
+    if path.suffix != ".parquet":
+        return None, ()
+    try:
+        about = json.loads(pl.read_parquet_metadata(path).get("themis.workload", "{}"))
+        return about.get("origin"), tuple(about.get("notes", ()))
+    except (pl.exceptions.PolarsError, OSError, ValueError, AttributeError) as error:
+        raise TraceError(f"{path}: damaged Parquet file: {error}") from None
