@@ -42,6 +42,7 @@ def new_directory(target: Path, *, force: bool = False) -> Iterator[Path]:
         be written.
     """
     target = target.absolute()
+    missing = [parent for parent in target.parents if not parent.exists()]
     _check_replaceable(target, force=force)
     token = secrets.token_hex(4)
     partial = target.with_name(f".{target.name}.{token}.partial")
@@ -57,6 +58,9 @@ def new_directory(target: Path, *, force: bool = False) -> Iterator[Path]:
         raise ThemisError(f"{target}: cannot be written: {error.strerror or error}") from error
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+        for parent in missing:
+            with contextlib.suppress(OSError):  # it holds the target now
+                parent.rmdir()
 
 
 def json_text(document: Mapping[str, object]) -> str:

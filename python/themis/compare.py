@@ -141,6 +141,7 @@ def _streamed(plan: _Plan, target: Path, *, force: bool) -> Comparison:
                 result = plan.play(*key)
                 result.write(partial / name)
                 done.add(key[0], result)
+                del result  # the next run needs the memory
         except BaseException as error:
             if not (done.digests and keep_unfinished):
                 raise

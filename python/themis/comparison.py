@@ -148,7 +148,7 @@ class Comparison:
         target = Path(directory)
         with new_directory(target, force=force) as partial:
             for key, name in self.directories().items():
-                self.results[key].write(partial / name)
+                self.results[key].write(partial / name)  # one in memory at a time
             self.write_overview(partial, report=report)
         return target
 
@@ -233,9 +233,11 @@ def load_comparison(directory: str | PathLike[str]) -> Comparison:
         raise ThemisError(f"{path}: schema version {version!r}: expected {RESULT_SCHEMA_VERSION}")
     results = StoredResults(root, _listed_runs(manifest.get("runs"), path))
     runs, tables = [], []
-    for (policy, _), result in results.items():
+    for policy, seed in results:
+        result = results[policy, seed]
         runs.append(digest(result, policy))
         tables.append(app_rows(result, policy))
+        del result  # the next one needs the memory
     return Comparison(
         runs=runs,
         apps=pl.concat(tables),

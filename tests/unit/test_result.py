@@ -172,6 +172,8 @@ def test_a_failing_write_leaves_no_trace(
     with pytest.raises(ThemisError, match="run: cannot be written: No space left"):
         tiny_result.write(target)
     assert digest(target) == before
+    with pytest.raises(ThemisError, match="No space left"):
+        tiny_result.write(tmp_path / "new" / "deep" / "run")
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
 
 

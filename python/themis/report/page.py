@@ -119,6 +119,7 @@ def _gathered(subject: Reportable) -> Comparison:
     for result in [subject] if isinstance(subject, Result) else subject:
         runs.append(digest(result))
         apps.append(app_rows(result, result.policy))
+        del result  # an iterator may load the next
     if not runs:
         raise ThemisError("no run to report on: expected at least one result")
     runs = _told_apart(runs)
