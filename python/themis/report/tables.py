@@ -129,7 +129,7 @@ def _extremes(users: pl.DataFrame) -> pl.DataFrame:
 
 
 def _user_row(row: Mapping[str, object]) -> Row:
-    counts = [Cell(str(row[name])) for name in ("apps", "better", "same", "worse")]
+    counts = [Cell(f"{row[name]:,}") for name in ("apps", "better", "same", "worse")]
     return Row(
         str(row["user"]), Better.NEITHER, [*counts, Cell(_ratio(row["ratio_median"], None, None))]
     )
@@ -138,9 +138,9 @@ def _user_row(row: Mapping[str, object]) -> Row:
 def _ratio(median: object, low: object, high: object) -> str:
     if not isinstance(median, float):
         return "\N{EN DASH}"
-    text = f"\N{MULTIPLICATION SIGN}\N{NO-BREAK SPACE}{median:.3g}"
+    text = f"\N{MULTIPLICATION SIGN}\N{NO-BREAK SPACE}{worded(median, Unit.RATIO)}"
     if isinstance(low, float) and isinstance(high, float):
-        text += f" ({low:.3g} to {high:.3g})"
+        text += f" ({worded(low, Unit.RATIO)} to {worded(high, Unit.RATIO)})"
     return text
 
 
