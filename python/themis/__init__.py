@@ -1,1 +1,110 @@
-"""Themis: finish-time fair GPU-cluster scheduling (Mahajan et al., NSDI 2020)."""
+"""Themis: finish-time fair GPU-cluster scheduling (Mahajan et al., NSDI 2020).
+
+>>> import themis
+>>> cluster = themis.Cluster.parse("2x(2x4)")
+>>> workload = themis.generate("demo", seed=0)
+>>> result = themis.simulate(workload, cluster, policy="fifo")
+>>> result.summary()["apps_done"] == workload.apps.height
+True
+
+Names are loaded when they are first used, so that importing the package costs nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from themis._core import __version__, build_info
+    from themis.auction import (
+        AppState,
+        AuctionOutcome,
+        AuctionRequest,
+        Bid,
+        clear_auction,
+        read_auction,
+    )
+    from themis.check import CheckReport, check_trace
+    from themis.cluster import Cluster
+    from themis.compare import compare
+    from themis.comparison import Comparison
+    from themis.errors import ClusterError, PolicyError, ScenarioError, ThemisError, TraceError
+    from themis.generate import generate
+    from themis.policies import POLICIES
+    from themis.profiles import PROFILES, Profile
+    from themis.result import Result, load_result
+    from themis.settings import Settings
+    from themis.simulate import simulate
+    from themis.traces import read_trace
+    from themis.workload import Workload
+
+__all__ = [
+    "POLICIES",
+    "PROFILES",
+    "AppState",
+    "AuctionOutcome",
+    "AuctionRequest",
+    "Bid",
+    "CheckReport",
+    "Cluster",
+    "ClusterError",
+    "Comparison",
+    "PolicyError",
+    "Profile",
+    "Result",
+    "ScenarioError",
+    "Settings",
+    "ThemisError",
+    "TraceError",
+    "Workload",
+    "__version__",
+    "build_info",
+    "check_trace",
+    "clear_auction",
+    "compare",
+    "generate",
+    "load_result",
+    "read_auction",
+    "read_trace",
+    "simulate",
+]
+
+_HOMES = {
+    "_core": ("__version__", "build_info"),
+    "auction": (
+        "AppState",
+        "AuctionOutcome",
+        "AuctionRequest",
+        "Bid",
+        "clear_auction",
+        "read_auction",
+    ),
+    "check": ("CheckReport", "check_trace"),
+    "cluster": ("Cluster",),
+    "compare": ("compare",),
+    "comparison": ("Comparison",),
+    "errors": ("ClusterError", "PolicyError", "ScenarioError", "ThemisError", "TraceError"),
+    "generate": ("generate",),
+    "policies": ("POLICIES",),
+    "profiles": ("PROFILES", "Profile"),
+    "result": ("Result", "load_result"),
+    "settings": ("Settings",),
+    "simulate": ("simulate",),
+    "traces": ("read_trace",),
+    "workload": ("Workload",),
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
+
+logging.getLogger("themis").addHandler(logging.NullHandler())
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module 'themis' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"themis.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,52 @@
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypedDict, final
+
+import numpy as np
+import numpy.typing as npt
+
+__version__: str
+
+@final
+class Cluster:
+    def __new__(
+        cls,
+        rack: npt.NDArray[np.uint32],
+        gpus: npt.NDArray[np.uint32],
+        slot_gpus: npt.NDArray[np.uint32],
+    ) -> Cluster: ...
+    @property
+    def gpus(self) -> int: ...
+    @property
+    def slots(self) -> int: ...
+
+@final
+class Workload:
+    def __new__(
+        cls,
+        apps: Mapping[str, npt.NDArray[Any]],
+        jobs: Mapping[str, npt.NDArray[Any]],
+        slowdowns: npt.NDArray[np.float64],
+    ) -> Workload: ...
+    @property
+    def apps(self) -> int: ...
+    @property
+    def jobs(self) -> int: ...
+
+class BuildInfo(TypedDict):
+    version: str
+    debug: bool
+    policies: list[str]
+
+def build_info() -> BuildInfo: ...
+def simulate(
+    cluster: Cluster,
+    workload: Workload,
+    policy: str,
+    settings: Mapping[str, object],
+    progress: Callable[[int, int, int], None] | None = None,
+) -> dict[str, Any]: ...
+def clear_auction(
+    slots: Sequence[tuple[int, int, int]],
+    bids: Sequence[Mapping[str, object]],
+    rules: Mapping[str, object],
+) -> dict[str, Any]: ...

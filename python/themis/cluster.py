@@ -1,0 +1,290 @@
+"""The cluster: racks of machines of GPUs, with slots of fast links inside the machines."""
+
+from __future__ import annotations
+
+import tomllib
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from themis.cluster_spec import MachineKind, parse_spec, spec_text
+from themis.errors import ClusterError
+
+if TYPE_CHECKING:
+    from themis import _core
+
+__all__ = ["Cluster"]
+
+_SCHEMA: dict[str, pl.DataType] = {
+    "machine": pl.String(),
+    "rack": pl.String(),
+    "gpu_type": pl.String(),
+    "gpus": pl.Int64(),
+    "slot_gpus": pl.Int64(),
+}
+
+_MOST_GPUS = 2**24
+_DEFAULT_TYPE = "gpu"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Cluster:
+    """Machines with their racks, GPUs and slots.
+
+    Parameters
+    ----------
+    machines
+        One row a machine: machine (String, unique), rack (String), gpu_type (String), gpus
+        (Int64, at least 1), slot_gpus (Int64, GPUs on one fast link; the last slot takes the
+        remainder). Ties between machines are broken by this order.
+
+    Raises
+    ------
+    ClusterError
+        There is no machine, a name stands twice, a count is out of range, or the cluster has more
+        than 16,777,216 GPUs.
+    """
+
+    machines: pl.DataFrame
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "machines", _checked(self.machines))
+
+    @classmethod
+    def uniform(
+        cls,
+        *,
+        machines: int,
+        gpus_per_machine: int,
+        racks: int = 1,
+        slot_gpus: int | None = None,
+        gpu_type: str = _DEFAULT_TYPE,
+    ) -> Cluster:
+        """Return a cluster of equal machines, spread evenly over racks.
+
+        Parameters
+        ----------
+        machines
+            Machines in all; the first racks take one more when they do not divide evenly.
+        gpus_per_machine
+            GPUs of each.
+        racks
+            Number of racks, at most `machines`.
+        slot_gpus
+            GPUs of a slot; all of the machine when None.
+        gpu_type
+            Name of the GPU type.
+
+        Raises
+        ------
+        ClusterError
+            A count is below 1 or there are more racks than machines.
+        """
+        counts = {"machines": machines, "gpus_per_machine": gpus_per_machine, "racks": racks}
+        for name, count in counts.items():
+            _check_count(name, count)
+        if racks > machines:
+            raise ClusterError(f"racks is {racks}: expected at most one a machine ({machines})")
+        kind = MachineKind(gpus_per_machine, gpu_type, slot_gpus or gpus_per_machine)
+        share, more = divmod(machines, racks)
+        return cls._from_kinds([[kind] * (share + (rack < more)) for rack in range(racks)])
+
+    @classmethod
+    def parse(cls, text: str) -> Cluster:
+        """Return the cluster of a short form.
+
+        Parameters
+        ----------
+        text
+            ``"32x8"``: one rack of 32 machines of 8 GPUs. ``"4x(8x8)"``: 4 such racks of 8.
+            ``"8x(6x4+3x2+2x1)"``: mixed racks. ``"2x(4x8:a100/4)"``: GPU type a100, slots of 4.
+            Racks are added with ``+``: ``"2x(4x8)+1x(8x4)"``.
+
+        Raises
+        ------
+        ClusterError
+            The text does not follow the form; the message says where.
+        """
+        return cls._from_kinds(parse_spec(text))
+
+    @classmethod
+    def from_frame(cls, frame: pl.DataFrame) -> Cluster:
+        """Return the cluster of a machine list.
+
+        Parameters
+        ----------
+        frame
+            Columns machine and gpus; optional rack (one rack when absent), gpu_type and slot_gpus
+            (the whole machine when absent or null). Sorted by (rack, machine): any order of the
+            rows gives the same cluster.
+
+        Raises
+        ------
+        ClusterError
+            A column is missing, unknown or of another type, or a value is out of range.
+        """
+        unknown = [column for column in frame.columns if column not in _SCHEMA]
+        missing = [column for column in ("machine", "gpus") if column not in frame.columns]
+        if missing or unknown:
+            what, column = ("missing", missing[0]) if missing else ("unknown", unknown[0])
+            raise ClusterError(
+                f"machine list: column {column!r} is {what}: expected {', '.join(_SCHEMA)}"
+            )
+        defaults = {
+            "rack": pl.lit("r0"),
+            "gpu_type": pl.lit(_DEFAULT_TYPE),
+            "slot_gpus": pl.col("gpus"),
+        }
+        absent = {name: value for name, value in defaults.items() if name not in frame.columns}
+        try:
+            full = frame.with_columns(**absent).select(
+                pl.col(name).cast(dtype, strict=True) for name, dtype in _SCHEMA.items()
+            )
+        except pl.exceptions.PolarsError as error:
+            raise ClusterError(f"machine list: {error}") from error
+        filled = full.with_columns(
+            pl.col("rack").fill_null("r0"),
+            pl.col("gpu_type").fill_null(_DEFAULT_TYPE),
+            pl.col("slot_gpus").fill_null(pl.col("gpus")),
+        )
+        return cls(filled.sort("rack", "machine"))
+
+    @classmethod
+    def from_toml(cls, path: str | PathLike[str]) -> Cluster:
+        """Return the cluster that a TOML file describes.
+
+        The file has either ``spec = "8x(8x8)"`` or ``[[machines]]`` tables with machine, gpus, and
+        optionally rack, gpu_type, slot_gpus.
+
+        Raises
+        ------
+        ClusterError
+            The file can't be read or does not describe a cluster; the message names it.
+        """
+        file = Path(path)
+        try:
+            document = tomllib.loads(file.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise ClusterError(f"{file}: cannot be read: {error.strerror}") from error
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise ClusterError(f"{file}: not TOML: {error}") from error
+        try:
+            return cls._from_document(document)
+        except ClusterError as error:
+            raise ClusterError(f"{file}: {error}") from error
+
+    @classmethod
+    def _from_document(cls, document: dict[str, object]) -> Cluster:
+        unknown = [key for key in document if key not in ("spec", "machines")]
+        if unknown:
+            raise ClusterError(f"key {unknown[0]!r} is unknown: expected spec or machines")
+        match document:
+            case {"spec": str(spec), **rest} if not rest:
+                return cls.parse(spec)
+            case {"machines": list(rows), **rest} if not rest and rows:
+                if not all(isinstance(row, dict) for row in rows):
+                    raise ClusterError("machines: expected tables")
+                columns = list(dict.fromkeys(key for row in rows for key in row))
+                try:
+                    data = {key: [row.get(key) for row in rows] for key in columns}
+                    frame = pl.DataFrame(data, strict=True)
+                except (TypeError, pl.exceptions.PolarsError) as error:
+                    raise ClusterError(f"machines: {error}") from error
+                return cls.from_frame(frame)
+        raise ClusterError("expected either spec (text) or machines (tables)")
+
+    @classmethod
+    def _from_kinds(cls, racks: list[list[MachineKind]]) -> Cluster:
+        rows = [
+            (f"r{rack}-m{number}", f"r{rack}", kind.gpu_type, kind.gpus, kind.slot_gpus)
+            for rack, kinds in enumerate(racks)
+            for number, kind in enumerate(kinds)
+        ]
+        return cls(pl.DataFrame(rows, schema=_SCHEMA, orient="row"))
+
+    @property
+    def gpus(self) -> int:
+        """GPUs of the whole cluster (R_C of the paper)."""
+        return int(self.machines.get_column("gpus").sum())
+
+    @property
+    def racks(self) -> int:
+        """Number of racks."""
+        return self.machines.get_column("rack").n_unique()
+
+    @property
+    def gpu_types(self) -> tuple[str, ...]:
+        """The GPU types, sorted."""
+        return tuple(sorted(self.machines.get_column("gpu_type").unique().to_list()))
+
+    def describe(self) -> dict[str, object]:
+        """Short form and counts, JSON-able."""
+        return {
+            "spec": str(self),
+            "gpus": self.gpus,
+            "machines": self.machines.height,
+            "racks": self.racks,
+            "gpu_types": list(self.gpu_types),
+        }
+
+    def __str__(self) -> str:
+        rows = self.machines.select("rack", "gpus", "gpu_type", "slot_gpus").iter_rows()
+        racks = [
+            [MachineKind(gpus, gpu_type, slot) for _, gpus, gpu_type, slot in group]
+            for _, group in groupby(rows, key=lambda row: row[0])
+        ]
+        return spec_text(racks, plain_type=_DEFAULT_TYPE)
+
+    def __repr__(self) -> str:
+        return f"Cluster({self}: {self.gpus} GPUs, {self.machines.height} machines)"
+
+    @cached_property
+    def core(self) -> _core.Cluster:
+        """The cluster as the compiled core takes it."""
+        from themis import _core  # noqa: PLC0415 - loaded when something runs
+
+        racks = self.machines.get_column("rack")
+        numbers = {rack: at for at, rack in enumerate(racks.unique(maintain_order=True))}
+        return _core.Cluster(
+            np.array([numbers[rack] for rack in racks], dtype=np.uint32),
+            self.machines.get_column("gpus").to_numpy().astype(np.uint32),
+            self.machines.get_column("slot_gpus").to_numpy().astype(np.uint32),
+        )
+
+
+def _check_count(name: str, count: object) -> None:
+    if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= _MOST_GPUS:
+        raise ClusterError(f"{name} is {count!r}: expected a whole number from 1 to {_MOST_GPUS}")
+
+
+def _checked(machines: pl.DataFrame) -> pl.DataFrame:
+    """The machine list, with every rule of the class checked."""
+    if dict(machines.schema) != _SCHEMA:
+        raise ClusterError(f"machine list: columns are {dict(machines.schema)}: expected {_SCHEMA}")
+    if machines.is_empty():
+        raise ClusterError("the cluster has no machine: expected one or more")
+    for column in _SCHEMA:
+        if machines.get_column(column).null_count():
+            row = machines.get_column(column).is_null().arg_max()
+            raise ClusterError(f"machine list: row {row}: {column} is missing")
+    names = Counter(machines.get_column("machine").to_list())
+    name, times = names.most_common(1)[0]
+    if times > 1:
+        raise ClusterError(f"machine {name!r} stands {times} times: expected different names")
+    for name, gpus, slot in machines.select("machine", "gpus", "slot_gpus").iter_rows():
+        _check_count(f"machine {name!r}: gpus", gpus)
+        if not 1 <= slot <= gpus:
+            raise ClusterError(
+                f"machine {name!r}: slot_gpus is {slot}: expected 1 to its {gpus} GPUs"
+            )
+    total = int(machines.get_column("gpus").sum())
+    if total > _MOST_GPUS:
+        raise ClusterError(f"the cluster has {total} GPUs: expected at most {_MOST_GPUS}")
+    return machines

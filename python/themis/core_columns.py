@@ -1,0 +1,139 @@
+"""A workload as the columns that the compiled core takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from themis.cluster import Cluster
+from themis.errors import ScenarioError
+from themis.profiles import COLD_START, PROFILES, Profile
+from themis.workload import Workload
+
+__all__ = ["CoreColumns", "jobs_by_app", "workload_columns"]
+
+Columns = dict[str, npt.NDArray[Any]]
+
+_US = 1_000_000
+
+
+@dataclass(frozen=True)
+class CoreColumns:
+    """Arrays for :class:`themis._core.Workload`.
+
+    Parameters
+    ----------
+    apps
+        arrival_us (int64), first (bool: done with its first job), jobs (uint32: how many).
+    jobs
+        submit_us (int64), work_gpu_us (float64), gang and max (uint32), profile (uint32: row of
+        `slowdowns`), checkpoint_us (int64; -1: the setting), app by app.
+    slowdowns
+        S at slot, machine, rack, cluster: float64, shape (profiles, 4).
+    notes
+        What a reader of the result should know.
+    """
+
+    apps: Columns
+    jobs: Columns
+    slowdowns: npt.NDArray[np.float64]
+    notes: tuple[str, ...]
+
+
+def workload_columns(
+    workload: Workload, cluster: Cluster, profiles: Mapping[str, tuple[float, float, float, float]]
+) -> CoreColumns:
+    """Return the columns of a workload, jobs app by app.
+
+    Raises
+    ------
+    ScenarioError
+        An app has a weight other than 1, or may not use every GPU type of the cluster; a profile
+        is invalid.
+    """
+    _refuse_what_is_missing(workload, cluster)
+    known = dict(PROFILES)
+    known.update((name, Profile.from_scores(row, name=name)) for name, row in profiles.items())
+    names = sorted(known)
+    apps, jobs = workload.apps, jobs_by_app(workload)
+    chosen = jobs.get_column("profile").fill_null("")
+    rows = {name: row for row, name in enumerate(names)}
+    cold = rows[COLD_START]
+    profile = chosen.replace_strict(rows, default=cold, return_dtype=pl.UInt32)
+    gang = jobs.get_column("gang_size").to_numpy()
+    counts = jobs.group_by("app", maintain_order=True).len().get_column("len")
+    return CoreColumns(
+        apps={
+            "arrival_us": _us(apps.get_column("arrival_s")),
+            "first": (apps.get_column("stopping") == "first").to_numpy(),
+            "jobs": counts.to_numpy().astype(np.uint32),
+        },
+        jobs={
+            "submit_us": _us(jobs.get_column("submit_s")),
+            "work_gpu_us": np.rint(jobs.get_column("serial_time_s").to_numpy() * _US),
+            "gang": gang.astype(np.uint32),
+            "max": jobs.get_column("max_gpus").to_numpy().astype(np.uint32),
+            "profile": profile.to_numpy(),
+            "checkpoint_us": _us(jobs.get_column("checkpoint_s").fill_null(-1 / _US)),
+        },
+        slowdowns=np.array([known[name] for name in names], dtype=np.float64),
+        notes=_notes(workload, chosen.filter(pl.Series(gang > 1)), known),
+    )
+
+
+def _us(seconds: pl.Series) -> npt.NDArray[np.int64]:
+    return np.rint(seconds.to_numpy() * _US).astype(np.int64)
+
+
+def jobs_by_app(workload: Workload) -> pl.DataFrame:
+    """Return the jobs in the core's order (that of the workload) with `app`, its app's number.
+
+    A job without a profile has that of its app.
+    """
+    order = workload.apps.select(
+        "app_id", pl.int_range(pl.len(), dtype=pl.Int64).alias("app"), app_profile="profile"
+    )
+    return (
+        workload.jobs.join(order, on="app_id", how="left", maintain_order="left")
+        .with_columns(pl.coalesce("profile", "app_profile").alias("profile"))
+        .drop("app_profile")
+    )
+
+
+def _refuse_what_is_missing(workload: Workload, cluster: Cluster) -> None:
+    weighted = workload.apps.filter(pl.col("weight") != 1.0)
+    if weighted.height:
+        app, weight = weighted.select("app_id", "weight").row(0)
+        raise ScenarioError(
+            f"app {app!r}: weight is {weight}: this version shares equally, expected 1"
+        )
+    here = set(cluster.gpu_types)
+    restricted = workload.apps.filter(pl.col("gpu_types").is_not_null())
+    for app, types in restricted.select("app_id", "gpu_types").iter_rows():
+        if not here <= set(str(types).split("|")):
+            raise ScenarioError(
+                f"app {app!r}: gpu_types is {types!r} on a cluster of {', '.join(sorted(here))}: "
+                "this version runs apps that may use every GPU of the cluster"
+            )
+
+
+def _notes(workload: Workload, gangs: pl.Series, known: Mapping[str, Profile]) -> tuple[str, ...]:
+    """Say where the cold-start profile stands in for one that nobody gave."""
+    nameless = int((gangs == "").sum())
+    unknown = gangs.filter((gangs != "") & ~gangs.is_in(list(known)))
+    notes = []
+    cold = "slowdowns 1, 1, 1.1, 1.3 at slot, machine, rack, cluster"
+    if nameless:
+        notes.append(
+            f"{nameless} of {workload.jobs.height} jobs run on several GPUs and name no placement "
+            f"profile: cold_start is assumed ({cold})"
+        )
+    if unknown.len():
+        names = ", ".join(sorted(unknown.unique().to_list())[:5])
+        notes.append(f"{unknown.len()} jobs name an unknown profile ({names}): cold_start ({cold})")
+    return tuple(notes)

@@ -1,0 +1,176 @@
+"""The tables of a result from the columns of the event log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from themis.cluster import Cluster
+from themis.core_columns import jobs_by_app
+from themis.workload import Workload
+
+__all__ = ["result_frames"]
+
+Columns = Mapping[str, npt.NDArray[Any]]
+
+_US = 1_000_000.0
+
+_PHASES = {2: "done", 3: "killed", 4: "infeasible", 5: "unfinished"}
+_CAUSES = {0: "auction", 1: "leftover", 2: "policy", 3: "renewal"}
+_ENDS = {0: "job_end", 1: "app_end", 2: "expired", 3: "horizon", 4: "renewal"}
+
+
+def result_frames(
+    log: Mapping[str, Any], workload: Workload, cluster: Cluster
+) -> dict[str, pl.DataFrame]:
+    """Return the five tables of a result (:data:`themis.result_schema.TABLES`).
+
+    Parameters
+    ----------
+    log
+        What :func:`themis._core.simulate` returned for this workload and cluster.
+    """
+    specs = jobs_by_app(workload)
+    jobs = _jobs(log["jobs"], specs, cluster.gpus)
+    end_s = log["end_us"] / _US
+    return {
+        "apps": _apps(log["apps"], workload.apps, jobs.with_columns(specs["app"]), end_s),
+        "jobs": jobs,
+        "leases": _leases(log["leases"], workload.apps, cluster),
+        "auctions": _auctions(log["auctions"]),
+        "usage": _usage(log["usage"], cluster.gpus),
+    }
+
+
+def _instants(us: npt.NDArray[np.int64]) -> pl.Series:
+    """Seconds; null where the instant never came."""
+    return pl.Series(us / _US).set(pl.Series(us < 0), None)
+
+
+def _numbers(values: npt.NDArray[np.float64]) -> pl.Series:
+    """Null where the figure is undefined."""
+    return pl.Series(values).fill_nan(None)
+
+
+def _names(codes: npt.NDArray[Any], names: Mapping[int, str]) -> pl.Series:
+    return pl.Series(codes).replace_strict(dict(names), return_dtype=pl.String)
+
+
+def _jobs(columns: Columns, specs: pl.DataFrame, gpus: int) -> pl.DataFrame:
+    state = _names(columns["phase"], _PHASES)
+    table = specs.select("job_id", "app_id", "submit_s", "gang_size", gpus_max="max_gpus")
+    table = table.with_columns(
+        start_s=_instants(columns["start_us"]),
+        end_s=_instants(columns["end_us"]),
+        state=state,
+        gpu_s=pl.Series(columns["gpu_us"] / _US),
+        work_gpu_s=pl.Series(columns["work_gpu_us"] / _US),
+        preemptions=pl.Series(columns["preemptions"]),
+        migrations=pl.Series(columns["migrations"]),
+    )
+    reason = (
+        pl.when(pl.col("state") == "infeasible")
+        .then(pl.format("needs {} GPUs, the cluster has {}", "gang_size", pl.lit(gpus)))
+        .when(pl.col("state") == "killed")
+        .then(pl.lit("another job of its app was done first"))
+        .when(pl.col("state") == "unfinished")
+        .then(pl.lit("cut off by the horizon"))
+    )
+    return table.with_columns(reason=reason)
+
+
+def _apps(columns: Columns, specs: pl.DataFrame, jobs: pl.DataFrame, end_s: float) -> pl.DataFrame:
+    # Whole numbers only: their sums do not depend on the order of the rows.
+    of_jobs = jobs.group_by("app").agg(
+        pl.len().alias("jobs"),
+        (pl.col("state") == "infeasible").sum().alias("infeasible"),
+        pl.col("preemptions").sum(),
+        pl.col("migrations").sum(),
+    )
+    ended = pl.Series(columns["end_us"] >= 0)
+    table = specs.select("app_id", "user", "tenant", "arrival_s").with_columns(
+        of_jobs.sort("app").drop("app"),
+        first_gpu_s=_instants(columns["first_gpu_us"]),
+        end_s=_instants(columns["end_us"]),
+        ended=ended,
+        n_avg=_numbers(columns["n_avg"]),
+        t_id_s=_numbers(columns["t_id_s"]),
+        t_sh_s=_numbers(columns["t_sh_s"]),
+        t_alone_s=_numbers(columns["t_alone_s"]),
+        placement_score=_numbers(columns["placement_score"]),
+        gpu_s=pl.Series(columns["gpu_us"] / _US),
+        useful_gpu_s=pl.Series(columns["useful_gpu_us"] / _US),
+        slowed_gpu_s=pl.Series(columns["slowed_gpu_us"] / _US),
+        switching_gpu_s=pl.Series(columns["switching_gpu_us"] / _US),
+        idle_gpu_s=pl.lit(0.0),
+    )
+    return _with_rho(table, end_s).drop("t_alone_s", "ended", "infeasible")
+
+
+def _with_rho(table: pl.DataFrame, end_s: float) -> pl.DataFrame:
+    """States, reasons, rho and its floor (docs/metrics.md)."""
+    hopeless = pl.col("infeasible") == pl.col("jobs")
+    ideal = pl.col("t_id_s") > 0
+    some = (pl.col("infeasible") > 0) & ~hopeless
+    state = pl.when(hopeless).then(pl.lit("infeasible"))
+    state = state.when("ended").then(pl.lit("done")).otherwise(pl.lit("unfinished"))
+    reason = (
+        pl.when(hopeless)
+        .then(pl.lit("every job needs more GPUs than the cluster has"))
+        .when(~pl.col("ended") & (pl.col("arrival_s") > end_s))
+        .then(pl.lit("arrives after the horizon"))
+        .when(~pl.col("ended"))
+        .then(pl.lit("cut off by the horizon: rho is a lower bound"))
+        .when(some)
+        .then(pl.format("{} of {} jobs are infeasible", "infeasible", "jobs"))
+        .when(~ideal.fill_null(value=False))
+        .then(pl.lit("no work for GPUs: rho is undefined"))
+    )
+    counted = ideal & ~hopeless
+    return table.with_columns(
+        state=state,
+        reason=reason,
+        end_s=pl.when(hopeless).then(None).otherwise("end_s"),
+        rho=pl.when(counted).then(pl.col("t_sh_s") / pl.col("t_id_s")),
+        rho_is_bound=~pl.col("ended"),
+        rho_floor=pl.when(counted).then(pl.col("t_alone_s") / pl.col("t_id_s")),
+        queue_s=pl.col("first_gpu_s") - pl.col("arrival_s"),
+        t_id_s=pl.when(counted).then("t_id_s"),
+        t_sh_s=pl.when(counted).then("t_sh_s"),
+    )
+
+
+def _leases(columns: Columns, apps: pl.DataFrame, cluster: Cluster) -> pl.DataFrame:
+    rows = len(columns["app"])
+    return pl.DataFrame(
+        {
+            "lease_id": pl.int_range(rows, eager=True).cast(pl.String),
+            "app_id": apps.get_column("app_id").gather(columns["app"]),
+            "machine": cluster.machines.get_column("machine").gather(columns["machine"]),
+            "slot": columns["slot"],
+            "gpu_first": columns["gpu_first"],
+            "gpus": columns["gpus"],
+            "start_s": columns["start_us"] / _US,
+            "end_s": columns["end_us"] / _US,
+            "cause": _names(columns["cause"], _CAUSES),
+            "renewals": columns["renewals"],
+            "ended_by": _names(columns["ended_by"], _ENDS),
+        }
+    )
+
+
+def _auctions(columns: Columns) -> pl.DataFrame:
+    rows = len(columns["at_us"])
+    ids = pl.int_range(rows, eager=True).cast(pl.String)
+    rest = {name: values for name, values in columns.items() if name != "at_us"}
+    return pl.DataFrame({"auction_id": ids, "at_s": columns["at_us"] / _US, **rest})
+
+
+def _usage(columns: Columns, gpus: int) -> pl.DataFrame:
+    rest = {name: values for name, values in columns.items() if name != "at_us"}
+    table = pl.DataFrame({"at_s": columns["at_us"] / _US, **rest})
+    return table.with_columns(gpus_total=pl.lit(gpus, dtype=pl.Int64))

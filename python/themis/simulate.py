@@ -1,0 +1,129 @@
+"""Play a workload on a cluster under a policy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from themis import _core
+from themis.cluster import Cluster
+from themis.core_columns import workload_columns
+from themis.errors import ScenarioError
+from themis.event_log import result_frames
+from themis.policies import resolve_policy
+from themis.result import Result
+from themis.result_schema import RESULT_SCHEMA_VERSION
+from themis.settings import Settings
+from themis.workload import Workload
+
+__all__ = ["Progress", "simulate"]
+
+Progress = Callable[[int, int, float], None]
+"""Called now and then with (jobs ended, jobs, simulated seconds)."""
+
+_US = 1_000_000
+
+
+def simulate(  # noqa: PLR0913 - the contract's signature
+    workload: Workload,
+    cluster: Cluster,
+    *,
+    policy: str = "themis",
+    seed: int = 0,
+    progress: Progress | None = None,
+    profiles: Mapping[str, tuple[float, float, float, float]] | None = None,
+    **settings: object,
+) -> Result:
+    """Return what `policy` does with `workload` on `cluster`.
+
+    The same arguments give the same result to the last bit.
+
+    Parameters
+    ----------
+    workload
+        Apps and jobs.
+    cluster
+        Machines, all taken as equally fast.
+    policy
+        A name or alias of :data:`themis.policies.POLICIES`.
+    seed
+        Seeds every random choice (lotteries, leftovers); from 0 to 2^64 - 1.
+    progress
+        Called now and then; an exception that it raises ends the run.
+    profiles
+        Placement scores 1/S at slot, machine, rack and cluster by profile name, beside the
+        built-in ones of :data:`themis.profiles.PROFILES`.
+    **settings
+        Fields of :class:`themis.settings.Settings`, such as ``lease_s=1200``.
+
+    Raises
+    ------
+    ScenarioError
+        A setting is unknown or out of range, or the workload asks for what this version lacks:
+        weights, or GPU types on a cluster of several.
+    PolicyError
+        The policy is unknown.
+    """
+    name = resolve_policy(policy)
+    checked = Settings.parse(settings)
+    columns = workload_columns(workload, cluster, profiles or {})
+    core = _core.Workload(columns.apps, columns.jobs, columns.slowdowns)
+    log = _core.simulate(
+        cluster.core,
+        core,
+        name,
+        _core_settings(checked, _checked_seed(seed)),
+        _in_seconds(progress),
+    )
+    frames = result_frames(log, workload, cluster)
+    manifest = {
+        "schema_version": RESULT_SCHEMA_VERSION,
+        "themis_version": _core.__version__,
+        "policy": name,
+        "seed": seed,
+        "settings": checked.model_dump(),
+        "cluster": cluster.describe(),
+        "workload": {
+            "paths": list(workload.source.paths),
+            "format": workload.source.format,
+            "sha256": workload.source.sha256,
+            "origin": workload.source.origin,
+            "apps": workload.apps.height,
+            "jobs": workload.jobs.height,
+            "notes": list(workload.notes),
+        },
+        "app_states": _counts(frames["apps"]["state"].to_list()),
+        "job_states": _counts(frames["jobs"]["state"].to_list()),
+        "notes": list(columns.notes),
+    }
+    return Result(frames=frames, manifest=manifest)
+
+
+def _in_seconds(progress: Progress | None) -> Callable[[int, int, int], None] | None:
+    if progress is None:
+        return None
+
+    def tell(done: int, jobs: int, at_us: int) -> None:
+        progress(done, jobs, at_us / _US)
+
+    return tell
+
+
+def _core_settings(settings: Settings, seed: int) -> dict[str, object]:
+    """The settings as the core takes them: times in whole microseconds."""
+    values = settings.model_dump(exclude={"bid_error", "liars"})
+    times = {name for name in values if name.endswith("_s")}
+    core = {name: value for name, value in values.items() if name not in times}
+    for name in times:
+        seconds = values[name]
+        core[name.removesuffix("_s") + "_us"] = None if seconds is None else round(seconds * _US)
+    return {**core, "seed": seed}
+
+
+def _checked_seed(seed: object) -> int:
+    if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < 2**64:
+        raise ScenarioError(f"seed is {seed!r}: expected a whole number from 0 to 2^64 - 1")
+    return seed
+
+
+def _counts(states: list[str]) -> dict[str, int]:
+    return {state: states.count(state) for state in sorted(set(states))}
