@@ -16,7 +16,7 @@ from themis.comparison import Comparison
 from themis.digest import app_rows, digest
 from themis.errors import ThemisError
 from themis.metrics.catalogue import Unit
-from themis.report import figures, write_report
+from themis.report import distributions, figures, write_report
 from themis.report.palette import policy_colours
 from themis.report.wording import worded
 from themis.result import Result
@@ -285,3 +285,24 @@ def test_results_load_without_charts() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize("values", [[1.0], [3.3], [1e-6], [0.99, 1.01], [1e-3, 1e7]])
+def test_a_log_axis_has_ticks_whatever_the_values(values: list[float]) -> None:
+    axis = distributions._log_axis("rho", pl.DataFrame({"value": values})).to_dict()
+    low, high = axis["scale"]["domain"]
+    assert low <= min(values)
+    assert max(values) <= high
+    assert len(axis["axis"]["values"]) >= 2
+    assert all(low <= tick <= high for tick in axis["axis"]["values"])
+
+
+def test_apps_that_took_no_time_have_no_place_on_a_log_axis(
+    make_result: MakeResult, tmp_path: Path
+) -> None:
+    made = make_result(3, auctions=False)
+    apps = made.apps.with_columns(end_s="arrival_s", rho=pl.lit(0.0))
+    instant = Result(frames={**made.frames, "apps": apps}, manifest=made.manifest)
+    names = [path.stem for path in figures(instant, tmp_path, formats=("svg",))]
+    assert "completion" not in names
+    assert "rho" not in names
