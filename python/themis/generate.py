@@ -39,8 +39,9 @@ class DemoParams:
     ----------
     apps
         How many apps.
-    span_s
-        Mean time from the first to the last arrival, seconds; gaps are exponential.
+    load, gpus
+        The apps arrive so fast that their work is `load` times what `gpus` GPUs can do meanwhile;
+        gaps between arrivals are exponential.
     jobs_min, jobs_max
         Jobs of an app, log-uniform between these.
     gangs, gang_shares
@@ -59,7 +60,8 @@ class DemoParams:
     """
 
     apps: int = 24
-    span_s: float = 4 * 3600.0
+    load: float = 1.5
+    gpus: int = 64
     jobs_min: int = 1
     jobs_max: int = 40
     gangs: tuple[int, ...] = (1, 2, 4)
@@ -76,7 +78,8 @@ class DemoParams:
     def __post_init__(self) -> None:
         for name, low, high in (
             ("apps", 1, 10**7),
-            ("span_s", 0, 1e9),
+            ("load", 1e-3, 1e6),
+            ("gpus", 1, 10**6),
             ("jobs_min", 1, 10**6),
             ("jobs_max", self.jobs_min, 10**6),
             ("elastic_share", 0, 1),
@@ -184,8 +187,6 @@ class _Draws:
 def _demo(params: DemoParams, seed: int, source: TraceSource) -> Workload:
     draws = _Draws(seed)
     count = params.apps
-    gaps = -np.log1p(-draws.uniform("arrivals", count))
-    arrivals = np.round((np.cumsum(gaps) - gaps[0]) * params.span_s / max(count - 1, 1))
     low, high = np.log(params.jobs_min), np.log(params.jobs_max + 1)
     jobs = np.floor(np.exp(low + (high - low) * draws.uniform("sizes", count))).astype(np.int64)
     jobs = np.clip(jobs, params.jobs_min, params.jobs_max)
@@ -197,12 +198,14 @@ def _demo(params: DemoParams, seed: int, source: TraceSource) -> Workload:
     app = np.repeat(np.arange(count), jobs)
     spread = _log_logistic(draws.uniform("durations", len(app)), params.job_spread)
     duration_s = np.maximum(np.round(app_s[app] * spread), 1.0)
+    work = duration_s * gang[app]
+    arrivals = _arrivals(draws.uniform("arrivals", count), float(work.sum()), params)
     rows = pl.DataFrame(
         {
             "app_id": _ids("app", app, count),
             "number": np.arange(len(app)) - np.repeat(np.cumsum(jobs) - jobs, jobs),
             "submit_s": arrivals[app],
-            "serial_time_s": duration_s * gang[app],
+            "serial_time_s": work,
             "gang_size": gang[app],
             "max_gpus": (gang * np.where(elastic, params.elastic_factor, 1))[app],
             "profile": pl.Series(params.profiles).gather(profile[app]),
@@ -221,6 +224,15 @@ def _demo(params: DemoParams, seed: int, source: TraceSource) -> Workload:
     job_columns = ["job_id", "app_id", "submit_s", "serial_time_s", "gang_size", "max_gpus"]
     table = rows.select(*job_columns, "profile", "checkpoint_s", "status")
     return Workload(apps=apps, jobs=table, source=source)
+
+
+def _arrivals(uniform: Floats, work_gpu_s: float, params: DemoParams) -> Floats:
+    """Whole seconds with exponential gaps, from 0 to where the load is as wished."""
+    count = len(uniform)
+    places = np.cumsum(-np.log1p(-uniform))
+    span_s = work_gpu_s / (params.gpus * params.load) * (count - 1) / count
+    times: Floats = np.round((places - places[0]) / max(places[-1] - places[0], 1e-9) * span_s)
+    return times
 
 
 def _pick(shares: Sequence[float] | Floats, uniform: Floats) -> Indexes:

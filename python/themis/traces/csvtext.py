@@ -173,16 +173,20 @@ def _parse(name: str, data: bytes, header: CsvHeader, first_line: int) -> CsvBlo
     records = _scan(data)
     line = first_line + np.cumsum(records.breaks) - records.breaks
     names = [f"column_{index}" for index in range(len(header.names))]
-    frame = pl.read_csv(
-        ",".join(names).encode() + b"\n" + data,
-        schema=dict.fromkeys(names, pl.String),
-        truncate_ragged_lines=True,
-    )
-    if frame.height != len(records.end):
+    try:
+        frame = pl.read_csv(
+            ",".join(names).encode() + b"\n" + data,
+            schema=dict.fromkeys(names, pl.String),
+            truncate_ragged_lines=True,
+        )
+    except pl.exceptions.ComputeError:
+        frame = pl.DataFrame()  # quotes that do not match: found by the height below
+    open_end = not len(records.end) or int(records.end[-1]) != len(data) - 1
+    if open_end or frame.height != len(records.end):
         odd = np.flatnonzero(records.breaks > 1)
         where = int(line[odd[0]]) if odd.size else first_line
         raise TraceError(f"{name}, line {where}: a quoted field does not end where it should")
-    frame = frame.select(pl.all().str.strip_chars())
+    frame = frame.select(pl.all().str.strip_chars().replace("", None))
     frame = frame.rename(dict(zip(names, header.names, strict=True)))
     return CsvBlock(frame, line, _shape(frame, records, header), records)
 

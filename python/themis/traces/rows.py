@@ -134,7 +134,8 @@ class RowChecks:
         found = self.number(column, required=required)
         self.reject(found < 0, "negative number of GPUs", column)
         self.reject(found > MAX_GPUS, "number too large", column)
-        self.reject(found != np.floor(np.nan_to_num(found)), "fraction of a GPU", column)
+        whole = np.isnan(found) | (found == np.floor(found))
+        self.reject(~whole, "fraction of a GPU", column)
         return found
 
     def work(self, column: str, serial_time_s: Floats) -> None:

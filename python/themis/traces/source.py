@@ -7,10 +7,11 @@ import hashlib
 import io
 import zlib
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 import polars as pl
 
@@ -127,13 +128,17 @@ class TraceFile:
             reason = error.strerror if isinstance(error, OSError) else str(error)
             raise TraceError(f"{self.name}: cannot be read: {reason}") from None
 
-    def _open_text(self) -> BinaryIO:
+    @contextmanager
+    def _open_text(self) -> Iterator[BinaryIO]:
         magic = self._magic
-        if magic.startswith(_GZIP):
-            return gzip.open(self._open_raw(), "rb")  # type: ignore[return-value]
-        if magic == _ZSTD:
-            return io.BytesIO(self._zstd())
-        return self._open_raw()
+        with self._open_raw() as raw:
+            if magic.startswith(_GZIP):
+                with gzip.GzipFile(fileobj=raw) as unpacked:
+                    yield cast("BinaryIO", unpacked)
+            elif magic == _ZSTD:
+                yield io.BytesIO(self._zstd())
+            else:
+                yield raw
 
     def _read(self, stream: BinaryIO, size: int) -> bytes:
         try:
@@ -157,7 +162,7 @@ class TraceFile:
                 separator="\x01",
                 quote_char=None,
             )
-        except pl.exceptions.PolarsError as error:
+        except (pl.exceptions.PolarsError, OSError) as error:
             raise TraceError(f"{self.name}: damaged Zstandard file: {error}") from None
         return "\n".join(lines["line"].fill_null("").to_list()).encode() + b"\n"
 
