@@ -8,6 +8,7 @@ import os
 import pickle
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from themis.errors import TraceError
@@ -112,6 +113,9 @@ def test_compressed_files_read_equal(tmp_path: Path) -> None:
     plain.write_bytes(GOOD)
     packed.write_bytes(gzip.compress(GOOD))
     assert read_trace(plain).equals(read_trace(packed))
+    pl.read_csv(GOOD).write_csv(tmp_path / "c", compression="zstd", check_extension=False)
+    assert (tmp_path / "c").read_bytes().startswith(b"\x28\xb5\x2f\xfd")
+    assert read_trace(plain).equals(read_trace(tmp_path / "c"))
 
 
 def test_blocks_do_not_change_what_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

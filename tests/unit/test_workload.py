@@ -141,8 +141,8 @@ def test_bursts_become_apps() -> None:
     assert grouped.gpu_seconds == jobs.gpu_seconds
     [note] = grouped.notes
     assert note == (
-        "group_into_apps(gap_s=60, max_jobs=100, keys=user, tenant, gang_size): 4 apps of 7; 7 jobs "
-        "of 7, 70.000000 GPU-seconds of 70.000000"
+        "group_into_apps(gap_s=60, max_jobs=100, keys=user, tenant, gang_size): 4 apps of 7; 7 "
+        "jobs of 7, 70.000000 GPU-seconds of 70.000000"
     )
 
 

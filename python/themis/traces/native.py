@@ -9,7 +9,9 @@ id, job_id                                required; each id once
 submit, submit_s, arrival_s               required; seconds (see the option `unit`)
 gpus, num_gpus, gang_size                 required; whole GPUs that the job needs at once
 duration, duration_s                      seconds at that gang; work is duration x GPUs
-serial_time_s                             instead of a duration: GPU-seconds of work
+serial_time_s                             instead of a duration: GPU-seconds of work; of a job
+                                          without GPUs its seconds
+start, end (start_s, end_s)               instead of a duration: it is their difference
 max_gpus                                  GPUs that an elastic job can use; the gang if absent
 app_id                                    its app; an app of its own if absent
 user, tenant, profile, stopping, weight,  as in :data:`themis.traces.schema.APPS` and
