@@ -49,7 +49,7 @@ def app_rows(result: Result, policy: str) -> pl.DataFrame:
         "user",
         "tenant",
         pl.lit(policy).alias("policy"),
-        pl.lit(result.seed, dtype=pl.Int64).alias("seed"),
+        pl.lit(result.seed, dtype=pl.UInt64).alias("seed"),
         "arrival_s",
         "state",
         pl.when(done).then(pl.col("end_s") - pl.col("arrival_s")).alias("completion_s"),

@@ -30,7 +30,7 @@ def manifest(policy: str = "themis", seed: int = 0, **more: object) -> dict[str,
         "settings": {"t_id": "paper", "lease_s": 600.0, "horizon_s": None},
         "cluster": {"spec": "2x4", "gpus": 8, "machines": 2, "racks": 1},
         "workload": {
-            "source": "tiny.csv",
+            "paths": ["data/tiny.csv"],
             "format": "native",
             "sha256": "0" * 64,
             "apps": 3,
@@ -60,7 +60,7 @@ def tiny_frames() -> dict[str, pl.DataFrame]:
             "end_s": 220.0, "state": "done", "jobs": 1, "gpu_s": 200.0, "useful_gpu_s": 120.0,
             "slowed_gpu_s": 0.0, "switching_gpu_s": 60.0, "idle_gpu_s": 20.0, "n_avg": 2.0,
             "t_id_s": 100.0, "t_sh_s": 200.0, "rho": 2.0, "rho_is_bound": False,
-            "rho_floor": 0.5, "queue_s": 50.0, "preemptions": 2, "migrations": 1,
+            "rho_floor": 0.5, "queue_s": 40.0, "preemptions": 2, "migrations": 1,
             "placement_score": 1.0,
         },
         {
@@ -68,7 +68,7 @@ def tiny_frames() -> dict[str, pl.DataFrame]:
             "state": "unfinished", "reason": "horizon", "jobs": 1, "gpu_s": 0.0,
             "useful_gpu_s": 0.0, "slowed_gpu_s": 0.0, "switching_gpu_s": 0.0, "idle_gpu_s": 0.0,
             "n_avg": 2.0, "t_id_s": 50.0, "t_sh_s": 200.0, "rho": 4.0, "rho_is_bound": True,
-            "rho_floor": 1.0, "queue_s": 280.0, "preemptions": 0, "migrations": 0,
+            "rho_floor": 1.0, "preemptions": 0, "migrations": 0,
         },
     ]  # fmt: skip
     jobs = [
@@ -86,7 +86,22 @@ def tiny_frames() -> dict[str, pl.DataFrame]:
             "lease_id": "0", "app_id": "a", "machine": "m0", "slot": 0, "gpu_first": 0, "gpus": 4,
             "start_s": 10.0, "end_s": 110.0, "cause": "auction", "renewals": 0,
             "ended_by": "app_end",
-        }
+        },
+        {
+            "lease_id": "1", "app_id": "b", "machine": "m1", "slot": 0, "gpu_first": 0, "gpus": 2,
+            "start_s": 60.0, "end_s": 100.0, "cause": "auction", "renewals": 0,
+            "ended_by": "expired",
+        },
+        {
+            "lease_id": "2", "app_id": "b", "machine": "m1", "slot": 0, "gpu_first": 2, "gpus": 2,
+            "start_s": 80.0, "end_s": 90.0, "cause": "leftover", "renewals": 0,
+            "ended_by": "expired",
+        },
+        {
+            "lease_id": "3", "app_id": "b", "machine": "m0", "slot": 0, "gpu_first": 0, "gpus": 2,
+            "start_s": 120.0, "end_s": 220.0, "cause": "auction", "renewals": 1,
+            "ended_by": "app_end",
+        },
     ]  # fmt: skip
     auctions = [
         {

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from themis.compare import Comparison, compare, load_comparison
+from themis.comparing import Comparison, compare, load_comparison
 from themis.digest import app_rows, digest
 from themis.errors import PolicyError, ScenarioError, ThemisError
 from themis.metrics.catalogue import HEADLINES
@@ -20,8 +20,8 @@ from themis.result import Result
 
 if TYPE_CHECKING:
     from tests.unit.conftest import MakeResult
-    from themis.cluster import Cluster
 
+    from themis.cluster import Cluster
     from themis.workload import Workload
 
 # The stand-in engine looks at neither.
@@ -55,9 +55,10 @@ def engine(make_result: MakeResult, monkeypatch: pytest.MonkeyPatch) -> Engine:
             raise KeyboardInterrupt
         return make_result(40, policy, seed)
 
-    module = ModuleType("themis.simulate")
+    module = ModuleType("themis.simulation")
     module.simulate = simulate  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "themis.simulate", module)
+    monkeypatch.setitem(sys.modules, "themis.simulation", module)
+    monkeypatch.setattr("themis.policies.resolve_policy", lambda name: name)
     return calls
 
 
@@ -284,3 +285,10 @@ def test_html_for_notebooks_is_escaped(make_result: MakeResult) -> None:
     result = make_result(5)
     comparison = Comparison([digest(result, "<b>")], app_rows(result, "<b>"), {})
     assert "<th>&lt;b&gt;</th>" in comparison._repr_html_()
+
+
+def test_unknown_and_doubly_named_policies_are_refused_before_any_run() -> None:
+    with pytest.raises(PolicyError, match="themsi"):
+        compare(WORKLOAD, CLUSTER, policies=["fifo", "themsi"])
+    with pytest.raises(PolicyError, match="'tiresias' is given twice"):
+        compare(WORKLOAD, CLUSTER, policies=["las", "tiresias"])

@@ -7,7 +7,7 @@ import sys
 import xml.etree.ElementTree as ET
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import pytest
@@ -137,7 +137,7 @@ def test_hostile_names_stay_text(make_result: MakeResult, tmp_path: Path) -> Non
             user=pl.lit(EVIL) + pl.col("user"),
             tenant=pl.lit("{{ 7 * 7 }}"),
         )
-        workload = {"source": EVIL, "sha256": EVIL, "notes": [EVIL]}
+        workload = {"paths": [EVIL], "sha256": EVIL, "notes": [EVIL]}
         manifest = {**made.manifest, "policy": policy, "workload": workload, "notes": [EVIL]}
         manifest["cluster"] = {"spec": EVIL, EVIL: EVIL}
         results.append(Result(frames={**made.frames, "apps": apps}, manifest=manifest))
@@ -280,7 +280,7 @@ def test_numbers_read_well(value: float | None, unit: Unit, text: str) -> None:
 
 def test_results_load_without_charts() -> None:
     code = (
-        "import sys, themis.compare, themis.result\n"
+        "import sys, themis.comparing, themis.result\n"
         "print([m for m in ('altair', 'vl_convert', 'jinja2') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -289,7 +289,7 @@ def test_results_load_without_charts() -> None:
 
 @pytest.mark.parametrize("values", [[1.0], [3.3], [1e-6], [0.99, 1.01], [1e-3, 1e7]])
 def test_a_log_axis_has_ticks_whatever_the_values(values: list[float]) -> None:
-    axis = distributions._log_axis("rho", pl.DataFrame({"value": values})).to_dict()
+    axis: Any = distributions._log_axis("rho", pl.DataFrame({"value": values})).to_dict()
     low, high = axis["scale"]["domain"]
     assert low <= min(values)
     assert max(values) <= high

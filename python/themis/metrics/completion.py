@@ -1,4 +1,4 @@
-"""How long apps and jobs took, how long they waited, and how they ended."""
+"""How long apps and jobs took, and how they ended."""
 
 from __future__ import annotations
 
@@ -6,9 +6,16 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from themis.metrics.statistics import Floats, exact_sum, mean, present, quantile, share
+from themis.metrics.statistics import Floats, mean, present, quantile
 
-__all__ = ["APP_STATES", "JOB_STATES", "completion_metrics", "run_span", "state_counts"]
+__all__ = [
+    "APP_STATES",
+    "JOB_STATES",
+    "completion_metrics",
+    "run_span",
+    "state_counts",
+    "time_statistics",
+]
 
 APP_STATES = ("done", "infeasible", "unfinished")
 """Final states of an app."""
@@ -30,11 +37,10 @@ def state_counts(apps: pl.DataFrame, jobs: pl.DataFrame) -> dict[str, int]:
 def completion_metrics(
     apps: pl.DataFrame, jobs: pl.DataFrame
 ) -> dict[str, float | int | bool | None]:
-    """Makespan, completion times, queueing, preemptions and migrations.
+    """Makespan and completion times.
 
     Completion times are of apps and jobs in state done, in seconds from arrival (app) or
-    submission (job) to the end. Queueing and interruptions are of apps that took a GPU or wanted
-    one: those with GPU time, or unfinished, but not infeasible ones.
+    submission (job) to the end.
     """
     start_s, _ = run_span(apps)
     done = apps.filter(pl.col("state") == "done")
@@ -43,27 +49,11 @@ def completion_metrics(
     app_s = present(done.select(pl.col("end_s") - pl.col("arrival_s")).to_series())
     done_jobs = jobs.filter(pl.col("state") == "done")
     job_s = present(done_jobs.select(pl.col("end_s") - pl.col("submit_s")).to_series())
-    wanted = apps.filter(
-        (pl.col("state") != "infeasible")
-        & (pl.col("first_gpu_s").is_not_null() | (pl.col("state") == "unfinished"))
-    )
-    wait_s = present(wanted.select(pl.col("first_gpu_s") - pl.col("arrival_s")).to_series())
-    preemptions = present(wanted.get_column("preemptions"))
-    migrations = present(wanted.get_column("migrations"))
     return {
         "makespan_s": makespan,
         "makespan_is_bound": bool((apps.get_column("state") == "unfinished").any()),
-        **_times("app_completion", app_s),
-        **_times("job_completion", job_s),
-        **_times("first_gpu_wait", wait_s),
-        "first_gpu_wait_max_s": quantile(wait_s, 1.0),
-        "never_started_apps": int(wanted.get_column("first_gpu_s").null_count()),
-        **_times("queue", present(wanted.get_column("queue_s"))),
-        "preemptions": int(exact_sum(preemptions)),
-        "preemptions_per_app": mean(preemptions),
-        "migrations": int(exact_sum(migrations)),
-        "migrations_per_app": mean(migrations),
-        "preempted_apps_share": share(int((preemptions > 0).sum()), preemptions.size),
+        **time_statistics("app_completion", app_s),
+        **time_statistics("job_completion", job_s),
     }
 
 
@@ -84,7 +74,8 @@ def run_span(
     return (None if first is None else _number(first)), (max(known) if known else None)
 
 
-def _times(name: str, seconds: Floats) -> dict[str, float | None]:
+def time_statistics(name: str, seconds: Floats) -> dict[str, float | None]:
+    """Mean, median, 95th and 99th percentile as metrics called `name`."""
     return {
         f"{name}_mean_s": mean(seconds),
         f"{name}_p50_s": quantile(seconds, 0.50),

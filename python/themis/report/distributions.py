@@ -153,5 +153,9 @@ def _distribution(runs: Sequence[RunDigest], pick: Pick) -> pl.DataFrame:
     for run in runs:
         curve = pick(run).select("value", percent=pl.col("share") * 100)
         start = curve.head(1).with_columns(percent=pl.lit(0.0))
-        parts.append(pl.concat([start, curve]).with_columns(label=pl.lit(run.label), seed=run.seed))
+        parts.append(
+            pl.concat([start, curve]).with_columns(
+                label=pl.lit(run.label), seed=pl.lit(str(run.seed))
+            )
+        )
     return pl.concat(parts)

@@ -19,9 +19,9 @@ def run_facts(runs: Sequence[RunDigest]) -> list[tuple[str, str]]:
     """
     first = runs[0]
     workload, cluster = _section(first, "workload"), _section(first, "cluster")
-    source = str(workload.get("source", ""))
+    paths = workload.get("paths")
     facts = [
-        ("Workload", source.replace("\\", "/").rpartition("/")[2] or source),
+        ("Workload", ", ".join(map(_file_name, paths if isinstance(paths, list) else []))),
         ("Apps", worded(first.summary["apps"], Unit.COUNT)),
         ("Jobs", worded(first.summary["jobs"], Unit.COUNT)),
         ("Cluster", str(cluster.get("spec", ""))),
@@ -110,3 +110,7 @@ def _name(run: RunDigest) -> str:
 
 def _seeds(runs: Sequence[RunDigest]) -> str:
     return ", ".join(str(seed) for seed in dict.fromkeys(run.seed for run in runs))
+
+
+def _file_name(path: object) -> str:
+    return str(path).replace("\\", "/").rpartition("/")[2]

@@ -1,0 +1,188 @@
+"""Play several policies on the same workload and cluster."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from themis.atomic_directory import new_directory
+from themis.comparison import Comparison, RunKey, StoredResults, load_comparison, run_directory
+from themis.digest import RunDigest, app_rows, digest
+from themis.errors import PolicyError, ScenarioError
+from themis.result import Result
+
+if TYPE_CHECKING:
+    from themis.cluster import Cluster
+    from themis.workload import Workload
+
+__all__ = ["Comparison", "RunProgress", "compare", "load_comparison"]
+
+RunProgress = Callable[[str, int, int, int, float], None]
+"""Called now and then with policy, seed, jobs done, jobs in all, and simulated seconds."""
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What to run: the inputs that all runs share, and the runs."""
+
+    workload: Workload
+    cluster: Cluster
+    runs: Sequence[RunKey]
+    options: Mapping[str, Any]
+    progress: RunProgress | None
+
+    def play(self, policy: str, seed: int) -> Result:
+        from themis.simulation import simulate  # noqa: PLC0415 - loads the compiled engine
+
+        def report(done_jobs: int, total_jobs: int, sim_time_s: float) -> None:
+            if self.progress is not None:
+                self.progress(policy, seed, done_jobs, total_jobs, sim_time_s)
+
+        return simulate(
+            self.workload,
+            self.cluster,
+            policy=policy,
+            seed=seed,
+            progress=None if self.progress is None else report,
+            **self.options,
+        )
+
+
+@dataclass
+class _Finished:
+    """What is kept of the runs that have finished."""
+
+    digests: list[RunDigest] = field(default_factory=list)
+    apps: list[pl.DataFrame] = field(default_factory=list)
+
+    def add(self, policy: str, result: Result) -> None:
+        self.digests.append(digest(result, policy))
+        self.apps.append(app_rows(result, policy))
+
+    def comparison(self, results: Mapping[RunKey, Result], *, complete: bool = True) -> Comparison:
+        return Comparison(self.digests, pl.concat(self.apps), results, complete=complete)
+
+
+def compare(  # noqa: PLR0913 - four inputs and three choices, all by keyword
+    workload: Workload,
+    cluster: Cluster,
+    *,
+    policies: Iterable[str],
+    seeds: Iterable[int] = (0,),
+    progress: RunProgress | None = None,
+    out: str | PathLike[str] | None = None,
+    force: bool = False,
+    **settings: object,
+) -> Comparison:
+    """Simulate every policy with every seed and set the runs side by side.
+
+    Parameters
+    ----------
+    workload, cluster
+        What to play, and on what; the same for all runs.
+    policies
+        Names of policies, each once.
+    seeds
+        Seeds, each once.
+    progress
+        Called now and then (:data:`RunProgress`).
+    out
+        Directory to write to, in the layout of :meth:`Comparison.write`. Each result is written
+        when its run ends and dropped from memory; `.results` then reads from there. If a later
+        run is interrupted or fails and `out` did not exist before, the finished runs stay there,
+        marked incomplete.
+    force
+        Let `out` replace a directory that holds other files. They are lost.
+    **settings
+        Settings and placement profiles, as for `themis.simulate`.
+
+    Raises
+    ------
+    PolicyError
+        No policy, an unknown one, or one twice.
+    ScenarioError
+        No seed, one twice, or an invalid setting.
+    ThemisError
+        `out` holds files that Themis did not write, or cannot be written.
+    """
+    names, numbers = _checked_policies(policies), _checked_seeds(seeds)
+    runs = [(policy, seed) for policy in names for seed in numbers]
+    plan = _Plan(workload, cluster, runs, settings, progress)
+    if out is None:
+        return _in_memory(plan)
+    return _streamed(plan, Path(out), force=force)
+
+
+def _in_memory(plan: _Plan) -> Comparison:
+    done, results = _Finished(), dict[RunKey, Result]()
+    for policy, seed in plan.runs:
+        results[policy, seed] = plan.play(policy, seed)
+        done.add(policy, results[policy, seed])
+    return done.comparison(results)
+
+
+def _streamed(plan: _Plan, target: Path, *, force: bool) -> Comparison:
+    several = len({seed for _, seed in plan.runs}) > 1
+    names = {key: run_directory(*key, several=several) for key in plan.runs}
+    keep_unfinished = not target.exists()
+    done, failure = _Finished(), None
+    with new_directory(target, force=force) as partial:
+        try:
+            for key, name in names.items():
+                result = plan.play(*key)
+                result.write(partial / name)
+                done.add(key[0], result)
+                del result  # the next run needs the memory
+        except BaseException as error:
+            if not (done.digests and keep_unfinished):
+                raise
+            failure = error
+        finished = dict(list(names.items())[: len(done.digests)])
+        for name in set(names.values()) - set(finished.values()):
+            shutil.rmtree(partial / name, ignore_errors=True)
+        results = StoredResults(target, finished)
+        comparison = done.comparison(results, complete=failure is None)
+        comparison.write_overview(partial, report=failure is None)
+    if failure is not None:
+        raise failure
+    return comparison
+
+
+def _checked_policies(policies: Iterable[str]) -> list[str]:
+    if isinstance(policies, str):
+        raise PolicyError(f"policies is the text {policies!r}: expected a list of names")
+    from themis.policies import resolve_policy  # noqa: PLC0415 - on use
+
+    names = list(policies)
+    if not names:
+        raise PolicyError("no policy to compare: expected at least one name")
+    for name in names:
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            raise PolicyError(f"policy {name!r}: expected a name of letters, digits, _, . and -")
+    _refuse_twice([resolve_policy(name) for name in names], "policy", PolicyError)
+    return names
+
+
+def _checked_seeds(seeds: Iterable[int]) -> list[int]:
+    numbers = list(seeds)
+    if not numbers:
+        raise ScenarioError("no seed to run: expected at least one")
+    _refuse_twice(numbers, "seed", ScenarioError)
+    return numbers
+
+
+def _refuse_twice(
+    values: Sequence[object], what: str, error: type[PolicyError | ScenarioError]
+) -> None:
+    for index, value in enumerate(values):
+        if value in values[:index]:
+            raise error(f"{what} {value!r} is given twice")
