@@ -18,25 +18,21 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from themis._core import __version__, build_info
-    from themis.auction import (
-        AppState,
-        AuctionOutcome,
-        AuctionRequest,
-        Bid,
-        clear_auction,
-        read_auction,
-    )
+    from themis.auction import clear_auction
+    from themis.auction_file import AuctionRequest, read_auction
+    from themis.auction_outcome import AuctionOutcome
+    from themis.bids import AppState, Bid, Offer
     from themis.check import CheckReport, check_trace
     from themis.cluster import Cluster
     from themis.compare import compare
     from themis.comparison import Comparison
     from themis.errors import ClusterError, PolicyError, ScenarioError, ThemisError, TraceError
-    from themis.generate import generate
+    from themis.synthetic import generate
     from themis.policies import POLICIES
     from themis.profiles import PROFILES, Profile
     from themis.result import Result, load_result
     from themis.settings import Settings
-    from themis.simulate import simulate
+    from themis.simulation import simulate
     from themis.traces import read_trace
     from themis.workload import Workload
 
@@ -51,6 +47,7 @@ __all__ = [
     "Cluster",
     "ClusterError",
     "Comparison",
+    "Offer",
     "PolicyError",
     "Profile",
     "Result",
@@ -73,25 +70,21 @@ __all__ = [
 
 _HOMES = {
     "_core": ("__version__", "build_info"),
-    "auction": (
-        "AppState",
-        "AuctionOutcome",
-        "AuctionRequest",
-        "Bid",
-        "clear_auction",
-        "read_auction",
-    ),
+    "auction": ("clear_auction",),
+    "auction_file": ("AuctionRequest", "read_auction"),
+    "auction_outcome": ("AuctionOutcome",),
+    "bids": ("AppState", "Bid", "Offer"),
     "check": ("CheckReport", "check_trace"),
     "cluster": ("Cluster",),
     "compare": ("compare",),
     "comparison": ("Comparison",),
     "errors": ("ClusterError", "PolicyError", "ScenarioError", "ThemisError", "TraceError"),
-    "generate": ("generate",),
+    "synthetic": ("generate",),
     "policies": ("POLICIES",),
     "profiles": ("PROFILES", "Profile"),
     "result": ("Result", "load_result"),
     "settings": ("Settings",),
-    "simulate": ("simulate",),
+    "simulation": ("simulate",),
     "traces": ("read_trace",),
     "workload": ("Workload",),
 }

@@ -265,7 +265,7 @@ def _check_count(name: str, count: object) -> None:
 
 
 def _checked(machines: pl.DataFrame) -> pl.DataFrame:
-    """The machine list, with every rule of the class checked."""
+    """Return the machine list, with every rule of the class checked."""
     if dict(machines.schema) != _SCHEMA:
         raise ClusterError(f"machine list: columns are {dict(machines.schema)}: expected {_SCHEMA}")
     if machines.is_empty():

@@ -87,7 +87,8 @@ def workload_columns(
 
 
 def _us(seconds: pl.Series) -> npt.NDArray[np.int64]:
-    return np.rint(seconds.to_numpy() * _US).astype(np.int64)
+    whole: npt.NDArray[np.int64] = np.rint(seconds.to_numpy() * _US).astype(np.int64)
+    return whole
 
 
 def jobs_by_app(workload: Workload) -> pl.DataFrame:

@@ -116,8 +116,13 @@ def _with_rho(table: pl.DataFrame, end_s: float) -> pl.DataFrame:
     hopeless = pl.col("infeasible") == pl.col("jobs")
     ideal = pl.col("t_id_s") > 0
     some = (pl.col("infeasible") > 0) & ~hopeless
-    state = pl.when(hopeless).then(pl.lit("infeasible"))
-    state = state.when("ended").then(pl.lit("done")).otherwise(pl.lit("unfinished"))
+    state = (
+        pl.when(hopeless)
+        .then(pl.lit("infeasible"))
+        .when("ended")
+        .then(pl.lit("done"))
+        .otherwise(pl.lit("unfinished"))
+    )
     reason = (
         pl.when(hopeless)
         .then(pl.lit("every job needs more GPUs than the cluster has"))

@@ -233,7 +233,7 @@ class Scenario(BaseModel):
         return Cluster.from_frame(pl.DataFrame(rows))
 
     def _build_workload(self) -> Workload:
-        from themis.generate import generate  # noqa: PLC0415 - a scenario is checked without it
+        from themis.synthetic import generate  # noqa: PLC0415 - a scenario is checked without it
         from themis.traces import read_trace  # noqa: PLC0415 - the same
 
         table = self.workload

@@ -109,7 +109,7 @@ def _in_seconds(progress: Progress | None) -> Callable[[int, int, int], None] | 
 
 
 def _core_settings(settings: Settings, seed: int) -> dict[str, object]:
-    """The settings as the core takes them: times in whole microseconds."""
+    """Return the settings as the core takes them: times in whole microseconds."""
     values = settings.model_dump(exclude={"bid_error", "liars"})
     times = {name for name in values if name.endswith("_s")}
     core = {name: value for name, value in values.items() if name not in times}

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from themis.errors import TraceError
-from themis.generate import generate
+from themis.synthetic import generate
 
 
 def test_demo_is_what_it_says() -> None:

@@ -1,0 +1,179 @@
+"""Clear one auction: who wins which GPUs, what they pay, and what is left over."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import polars as pl
+
+from themis import _core
+from themis.auction_outcome import AuctionOutcome
+from themis.bids import AppState, Bid, Counts, Label, Offer, SlotKey
+from themis.errors import ScenarioError
+
+__all__ = ["Payment", "clear_auction"]
+
+Payment = Literal["lottery", "lease", "gpus", "gpus_random", "none"]
+
+
+def clear_auction(  # noqa: PLR0913 - the contract's signature, and the rules by name
+    offer: Offer | Mapping[SlotKey, int] | Sequence[tuple[Label, Label, Label, int]] | pl.DataFrame,
+    bids: Sequence[Bid | AppState],
+    payment: Payment = "lottery",
+    seed: int = 0,
+    *,
+    fairness_knob: float = 0.0,
+    outside_option: Literal["min_bundle", "fair_share", "cached", "unbounded"] = "min_bundle",
+    leftover: Literal["random", "worst_first"] = "random",
+    lease_s: float = 600.0,
+    cluster_gpus: int | None = None,
+) -> AuctionOutcome:
+    """Return the outcome of one partial-allocation auction (paper, section 3.3).
+
+    Parameters
+    ----------
+    offer
+        Free GPUs a (rack, machine, slot): a mapping, rows of 4 values, or a frame with the columns
+        rack, machine, slot and gpus.
+    bids
+        One a app. Ties: longer elapsed, then app id; the order of the list decides nothing.
+    payment
+        How the hidden payment is charged: docs/auction.md.
+    seed
+        Seeds the lottery, random rounding and leftovers.
+    fairness_knob
+        f: the worst max(1, ceil((1 - f) n)) of the apps bid, the others share what is left. 0, the
+        default: all bid.
+    outside_option
+        What winning nothing is worth to an :class:`AppState` that holds nothing.
+    leftover
+        Who is served first from what nobody won, when not all bid.
+    lease_s
+        Length of a lease in seconds, for `outside_option`.
+    cluster_gpus
+        GPUs of the whole cluster, for ``outside_option="fair_share"``; None: those on offer and
+        those held.
+
+    Raises
+    ------
+    ScenarioError
+        An app bids twice, a slot is unknown, or a value is out of range.
+    """
+    slots = _offer(offer)
+    ordered = sorted(bids, key=_tie_order)
+    _refuse_twice([bid.app_id for bid in ordered])
+    if not 0 <= fairness_knob <= 1:
+        raise ScenarioError(f"fairness_knob is {fairness_knob!r}: expected a number from 0 to 1")
+    if not lease_s > 0:
+        raise ScenarioError(f"lease_s is {lease_s!r}: expected a number above 0")
+    if not isinstance(seed, int) or not 0 <= seed < 2**64:
+        raise ScenarioError(f"seed is {seed!r}: expected a whole number from 0 to 2^64 - 1")
+    held = [bid.held for bid in ordered if isinstance(bid, AppState)]
+    numbering = _Numbering(slots, [key for where in held for key in where])
+    in_use = sum(slots.gpus) + sum(sum(where.values()) for where in held)
+    rules = {
+        "payment": payment,
+        "leftover": leftover,
+        "outside_option": outside_option,
+        "fairness_knob": float(fairness_knob),
+        "lease_s": float(lease_s),
+        "cluster_gpus": in_use if cluster_gpus is None else cluster_gpus,
+        "seed": seed,
+    }
+    core = _core.clear_auction(
+        numbering.slots, [_core_bid(bid, slots, numbering) for bid in ordered], rules
+    )
+    return AuctionOutcome.from_core(core, ordered, numbering.keys, payment)
+
+
+class _Numbering:
+    """Slots in the core's order: by rack, machine and slot, whatever the order of the offer."""
+
+    def __init__(self, offer: Offer, held: Sequence[SlotKey]) -> None:
+        gpus = dict(zip(offer.slots, offer.gpus, strict=True)) | {
+            key: 0 for key in held if key not in offer.slots
+        }
+        self.keys: list[SlotKey] = sorted(gpus, key=_label_order)
+        self.number = {key: at for at, key in enumerate(self.keys)}
+        racks = {key[0]: at for at, key in enumerate(self.keys)}
+        machines = {key[1]: at for at, key in enumerate(self.keys)}
+        self.slots = [(racks[key[0]], machines[key[1]], gpus[key]) for key in self.keys]
+
+
+def _label_order(key: SlotKey) -> tuple[tuple[bool, int, str], ...]:
+    return tuple(
+        (isinstance(label, str), 0, label) if isinstance(label, str) else (False, label, "")
+        for label in key
+    )
+
+
+def _tie_order(bid: Bid | AppState) -> tuple[float, str]:
+    elapsed_s = bid.elapsed_s if isinstance(bid, AppState) else 0.0
+    return (-elapsed_s, bid.app_id)
+
+
+def _refuse_twice(app_ids: Sequence[str]) -> None:
+    for app_id in app_ids:
+        if app_ids.count(app_id) > 1:
+            raise ScenarioError(f"app {app_id!r} bids {app_ids.count(app_id)} times: expected once")
+
+
+def _offer(
+    offer: Offer | Mapping[SlotKey, int] | Sequence[tuple[Label, Label, Label, int]] | pl.DataFrame,
+) -> Offer:
+    if isinstance(offer, Offer):
+        return offer
+    if isinstance(offer, pl.DataFrame):
+        columns = ["rack", "machine", "slot", "gpus"]
+        missing = [column for column in columns if column not in offer.columns]
+        if missing:
+            raise ScenarioError(f"offer: column {missing[0]!r} is missing: expected {columns}")
+        return Offer.of(offer.select(columns).rows())
+    return Offer.of(offer)
+
+
+def _core_bid(bid: Bid | AppState, offer: Offer, numbering: _Numbering) -> dict[str, Any]:
+    if isinstance(bid, Bid):
+        where = f"bid of app {bid.app_id!r}"
+        rows = [
+            (_counts(counts, offer, numbering, f"{where}: rows[{at}]"), float(rho))
+            for at, (counts, rho) in enumerate(bid.rows)
+        ]
+        return {"rho_empty": bid.rho_empty, "rows": rows, "state": None}
+    held = [(numbering.number[key], gpus) for key, gpus in bid.held.items() if gpus]
+    state = {
+        "elapsed_s": float(bid.elapsed_s),
+        "work_left_s": float(bid.work_left_s),
+        "t_id_s": float(bid.t_id_s),
+        "gang_size": bid.gang_size,
+        "max_gpus": bid.max_gpus,
+        "jobs": bid.jobs,
+        "held": sorted(held),
+        "slowdowns": list(bid.slowdowns()),
+        "n_avg": float(bid.n_avg),
+    }
+    return {"rho_empty": None, "rows": None, "state": state}
+
+
+def _counts(
+    counts: Counts, offer: Offer, numbering: _Numbering, where: str
+) -> list[tuple[int, int]]:
+    """The (slot number, GPUs) of a row of a bid, within what is on offer."""
+    if isinstance(counts, Mapping):
+        wanted = [(offer.position(key, where), gpus) for key, gpus in counts.items()]
+    else:
+        if len(counts) != len(offer.slots):
+            raise ScenarioError(
+                f"{where}: {len(counts)} counts: expected one a slot of the offer, "
+                f"{len(offer.slots)}"
+            )
+        wanted = list(enumerate(counts))
+    for at, gpus in wanted:
+        if not isinstance(gpus, int) or isinstance(gpus, bool) or gpus < 0:
+            raise ScenarioError(
+                f"{where}: count at slot {offer.slots[at]} is {gpus!r}: "
+                "expected a whole number from 0"
+            )
+    # A row beyond the offer stays a row: it loses, and the outcome says so.
+    return [(numbering.number[offer.slots[at]], gpus) for at, gpus in wanted if gpus]

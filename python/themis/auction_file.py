@@ -1,0 +1,211 @@
+"""An auction in a JSON file: the offer, the bids, the rules (docs/auction.md)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from themis.bids import AppState, Bid, Counts, Offer, SlotKey
+from themis.errors import ScenarioError
+from themis.nearest import nearest
+
+if TYPE_CHECKING:
+    from themis.auction_outcome import AuctionOutcome
+
+__all__ = ["AuctionRequest", "read_auction"]
+
+_Made = TypeVar("_Made", Bid, AppState)
+
+_CHOICES = {
+    "payment": ("lottery", "lease", "gpus", "gpus_random", "none"),
+    "outside_option": ("min_bundle", "fair_share", "cached", "unbounded"),
+    "leftover": ("random", "worst_first"),
+}
+_NUMBERS = {"seed": int, "fairness_knob": float, "lease_s": float, "cluster_gpus": int}
+_SLOT_KEYS = ("rack", "machine", "slot", "gpus")
+_TABLE_KEYS = ("app_id", "rho_empty", "rows")
+_STATE_NEEDS = ("app_id", "elapsed_s", "work_left_s", "gang_size", "max_gpus", "t_id_s")
+_STATE_MAY = ("held", "profile", "n_avg", "jobs")
+
+
+@dataclass(frozen=True)
+class AuctionRequest:
+    """An auction to clear.
+
+    Parameters
+    ----------
+    offer
+        Free GPUs a slot.
+    bids
+        One an app.
+    rules
+        Keyword arguments of :func:`themis.clear_auction`.
+    """
+
+    offer: Offer
+    bids: tuple[Bid | AppState, ...]
+    rules: Mapping[str, Any]
+
+    def clear(self) -> AuctionOutcome:
+        """Clear the auction.
+
+        Raises
+        ------
+        ScenarioError
+            As :func:`themis.clear_auction`.
+        """
+        from themis.auction import clear_auction  # noqa: PLC0415 - loads the extension
+
+        return clear_auction(self.offer, self.bids, **self.rules)
+
+
+def read_auction(path: str | PathLike[str]) -> AuctionRequest:
+    """Return the auction that a JSON file describes.
+
+    Parameters
+    ----------
+    path
+        A file with ``offer`` (a list of slots), ``bids`` (a list of tables and app states), and
+        optionally the rules payment, seed, fairness_knob, outside_option, leftover, lease_s,
+        cluster_gpus.
+
+    Raises
+    ------
+    ScenarioError
+        The file can't be read, is not JSON, or breaks a rule; the message names the file and the
+        place in it.
+    """
+    file = Path(path)
+    try:
+        document = json.loads(file.read_bytes())
+    except OSError as error:
+        raise ScenarioError(f"{file}: cannot be read: {error.strerror}") from error
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ScenarioError(f"{file}: not JSON: {error}") from error
+    try:
+        return _request(document)
+    except ScenarioError as error:
+        raise ScenarioError(f"{file}: {error}") from error
+
+
+def _request(document: object) -> AuctionRequest:
+    table = _table(document, "the file", needs=("offer", "bids"), may=(*_CHOICES, *_NUMBERS))
+    slots = [_slot(row, f"offer[{at}]") for at, row in enumerate(_list(table["offer"], "offer"))]
+    offer = Offer.of([(*key, gpus) for key, gpus in slots])
+    bids = tuple(
+        _bid(row, offer, f"bids[{at}]") for at, row in enumerate(_list(table["bids"], "bids"))
+    )
+    rules = {name: value for name, value in table.items() if name not in ("offer", "bids")}
+    for name, choices in _CHOICES.items():
+        if name in rules and rules[name] not in choices:
+            hint = nearest(str(rules[name]), choices)
+            raise ScenarioError(
+                f"{name} is {rules[name]!r}{hint}: expected one of {', '.join(choices)}"
+            )
+    for name, kind in _NUMBERS.items():
+        value = rules.get(name)
+        allowed = (int, float) if kind is float else (int,)
+        if name in rules and (isinstance(value, bool) or not isinstance(value, allowed)):
+            what = "a number" if kind is float else "a whole number"
+            raise ScenarioError(f"{name} is {value!r}: expected {what}")
+    return AuctionRequest(offer, bids, rules)
+
+
+def _bid(row: object, offer: Offer, where: str) -> Bid | AppState:
+    if isinstance(row, dict) and "rows" in row:
+        table = _table(row, where, needs=_TABLE_KEYS, may=())
+        rows = [
+            _priced(priced, offer, f"{where}.rows[{at}]")
+            for at, priced in enumerate(_list(table["rows"], f"{where}.rows"))
+        ]
+        return _made(Bid, where, app_id=table["app_id"], rho_empty=table["rho_empty"], rows=rows)
+    table = _table(row, where, needs=_STATE_NEEDS, may=_STATE_MAY)
+    if "held" in table:
+        table["held"] = _held(table["held"], offer, f"{where}.held")
+    if isinstance(table.get("profile"), list):
+        table["profile"] = _scores(table["profile"], f"{where}.profile")
+    return _made(AppState, where, **table)
+
+
+def _made(kind: type[_Made], where: str, **values: Any) -> _Made:  # noqa: ANN401 - checked by the class
+    try:
+        return kind(**values)
+    except ScenarioError as error:
+        raise ScenarioError(f"{where}: {error}") from error
+
+
+def _priced(row: object, offer: Offer, where: str) -> tuple[Counts, float]:
+    """Return a row of an explicit bid: counts and rho."""
+    if isinstance(row, list):
+        if len(row) != 2:  # noqa: PLR2004 - counts, rho
+            raise ScenarioError(f"{where} has {len(row)} values: expected counts and rho")
+        counts, rho = row
+    else:
+        table = _table(row, where, needs=("counts", "rho"), may=())
+        counts, rho = table["counts"], table["rho"]
+    if isinstance(counts, list) and all(isinstance(count, int) for count in counts):
+        return counts, rho
+    return _held(counts, offer, f"{where}.counts"), rho
+
+
+def _held(value: object, offer: Offer, where: str) -> dict[SlotKey, int]:
+    """Return GPUs a slot: a list of slots, or of counts in the order of the offer."""
+    rows = _list(value, where)
+    if rows and all(isinstance(row, int) for row in rows):
+        if len(rows) != len(offer.slots):
+            raise ScenarioError(
+                f"{where} has {len(rows)} counts: expected one a slot, {len(offer.slots)}"
+            )
+        return {key: gpus for key, gpus in zip(offer.slots, rows, strict=True) if gpus}
+    return dict(_slot(row, f"{where}[{at}]") for at, row in enumerate(rows))
+
+
+def _slot(row: object, where: str) -> tuple[SlotKey, int]:
+    """Return a slot and its GPUs from a table or from [rack, machine, slot, gpus]."""
+    if isinstance(row, list):
+        if len(row) != len(_SLOT_KEYS):
+            raise ScenarioError(f"{where} is {row!r}: expected [rack, machine, slot, gpus]")
+        row = dict(zip(_SLOT_KEYS, row, strict=True))
+    table = _table(row, where, needs=("machine", "gpus"), may=("rack", "slot"))
+    labels = table.get("rack", 0), table["machine"], table.get("slot", 0)
+    for name, label in zip(_SLOT_KEYS, labels, strict=False):
+        if isinstance(label, bool) or not isinstance(label, int | str):
+            raise ScenarioError(f"{where}.{name} is {label!r}: expected a whole number or text")
+    return labels, table["gpus"]
+
+
+def _scores(value: list[object], where: str) -> list[float]:
+    scores = [score for score in value if isinstance(score, int | float)]
+    if len(scores) != len(value):
+        raise ScenarioError(f"{where} is {value!r}: expected 4 numbers")
+    return [float(score) for score in scores]
+
+
+def _list(value: object, where: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise ScenarioError(f"{where} is {_short(value)}: expected a list")
+    return value
+
+
+def _table(
+    value: object, where: str, *, needs: tuple[str, ...], may: tuple[str, ...]
+) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ScenarioError(f"{where} is {_short(value)}: expected a table")
+    for key in value:
+        if key not in needs and key not in may:
+            hint = nearest(key, (*needs, *may))
+            raise ScenarioError(f"{where}: key {key!r} is unknown{hint}")
+    for key in needs:
+        if key not in value:
+            raise ScenarioError(f"{where}: {key} is missing")
+    return dict(value)
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."  # noqa: PLR2004 - one line

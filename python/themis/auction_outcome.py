@@ -1,0 +1,272 @@
+"""What an auction decided, as frames."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from themis.bids import AppState, Bid, SlotKey
+
+__all__ = ["AuctionOutcome"]
+
+_LOCALITIES = ("slot", "machine", "rack", "cluster")
+_UNBOUNDED = -9_999.0  # log V of a rho that has no bound; see themis-core
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AuctionOutcome:
+    """Who won which GPUs, at what payment, what is left, and why losers lost.
+
+    Parameters
+    ----------
+    allocation
+        GPUs granted in the end: app_id, rack, machine, slot, gpus, cause (auction or leftover).
+    payments
+        One row an app: app_id, c (hidden payment, in (0, 1]; 1: pays nothing), gpus_won,
+        gpus_kept, lease_fraction (share of a lease for which it keeps them).
+    leftovers
+        GPUs that nobody could use: rack, machine, slot, gpus.
+    bids
+        One row a bundle bid for: app_id, gpus, locality (null for explicit bids), row (null for
+        app states), rho.
+    winners
+        One row an app that won: app_id, gpus_won, rho_empty, rho, c, gpus_kept.
+    reasons
+        One row an app: app_id, reason (won, paid_all, leftover, not_visible, no_useful_bundle,
+        outbid), explanation.
+    objective
+        Sum over the bidders of log V, V = 1/rho, before charging.
+    upper_bound
+        No allocation has a larger sum.
+    gap
+        exp((upper_bound - objective) / bidders) - 1: how much larger the geometric mean of V could
+        be at most.
+    payment
+        How payments were charged.
+    """
+
+    allocation: pl.DataFrame
+    payments: pl.DataFrame
+    leftovers: pl.DataFrame
+    bids: pl.DataFrame
+    winners: pl.DataFrame
+    reasons: pl.DataFrame
+    objective: float
+    upper_bound: float
+    gap: float
+    payment: str
+
+    @property
+    def gap_log(self) -> float:
+        """`upper_bound` - `objective`: the gap as a sum of log V."""
+        return self.upper_bound - self.objective
+
+    @classmethod
+    def from_core(
+        cls,
+        core: Mapping[str, Any],
+        bids: Sequence[Bid | AppState],
+        keys: Sequence[SlotKey],
+        payment: str,
+    ) -> AuctionOutcome:
+        """Return the outcome from what the compiled core answered; `keys` names its slots."""
+        entries = list(zip(bids, core["entries"], strict=True))
+        cheapest = _cheapest_win(core["entries"])
+        granted = [
+            (bid.app_id, *keys[slot], gpus, cause)
+            for bid, entry in entries
+            for part, cause in (("kept", "auction"), ("leftover", "leftover"))
+            for slot, gpus in entry[part]
+        ]
+        unused = [(*keys[slot], gpus) for slot, gpus in core["unused"]]
+        labels = {
+            name: _label_type(keys, at) for at, name in enumerate(("rack", "machine", "slot"))
+        }
+        where = {**labels, "gpus": pl.Int64()}
+        granted = [_as_text(row, labels, first=1) for row in granted]
+        unused = [_as_text(row, labels, first=0) for row in unused]
+        allocation = pl.DataFrame(
+            granted, schema={"app_id": pl.String(), **where, "cause": pl.String()}, orient="row"
+        )
+        return cls(
+            allocation=allocation,
+            payments=_payments(entries),
+            leftovers=pl.DataFrame(unused, schema=where, orient="row"),
+            bids=_bids(entries),
+            winners=_winners(entries),
+            reasons=pl.DataFrame(
+                [
+                    (bid.app_id, entry["reason"], _explain(bid, entry, payment, cheapest))
+                    for bid, entry in entries
+                ],
+                schema={"app_id": pl.String, "reason": pl.String, "explanation": pl.String},
+                orient="row",
+            ),
+            objective=core["objective"],
+            upper_bound=core["upper_bound"],
+            gap=core["gap"],
+            payment=payment,
+        )
+
+    def counts(self, app_id: str) -> dict[SlotKey, int]:
+        """GPUs a (rack, machine, slot) that an app was granted in the end."""
+        mine = self.allocation.filter(pl.col("app_id") == app_id)
+        total: dict[SlotKey, int] = {}
+        for rack, machine, slot, gpus in mine.select("rack", "machine", "slot", "gpus").iter_rows():
+            total[rack, machine, slot] = total.get((rack, machine, slot), 0) + gpus
+        return total
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, JSON-able: frames as lists of rows, null where a rho is unbounded."""
+        frames = ("allocation", "payments", "leftovers", "bids", "winners", "reasons")
+        figures = ("payment", "objective", "upper_bound", "gap", "gap_log")
+        return {
+            **{name: getattr(self, name) for name in figures},
+            **{name: getattr(self, name).to_dicts() for name in frames},
+        }
+
+    def __repr__(self) -> str:
+        granted = int(self.allocation.get_column("gpus").sum())
+        left = int(self.leftovers.get_column("gpus").sum())
+        return (
+            f"AuctionOutcome({self.reasons.height} apps, {self.winners.height} winners, "
+            f"{granted} GPUs granted, {left} left over, objective={self.objective:.6g}, "
+            f"gap={self.gap:.3%})"
+        )
+
+
+def _label_type(keys: Sequence[SlotKey], at: int) -> pl.DataType:
+    return pl.Int64() if all(isinstance(key[at], int) for key in keys) else pl.String()
+
+
+def _as_text(
+    row: tuple[Any, ...], labels: Mapping[str, pl.DataType], *, first: int
+) -> tuple[Any, ...]:
+    """The row with its labels as text where their column is text."""
+    kinds = list(labels.values())
+    return tuple(
+        str(value)
+        if first <= at < first + len(kinds) and kinds[at - first] == pl.String()
+        else value
+        for at, value in enumerate(row)
+    )
+
+
+def _rho(log_v: float) -> float | None:
+    return None if log_v <= _UNBOUNDED else math.exp(-log_v)
+
+
+def _gpus(counts: Sequence[tuple[int, int]]) -> int:
+    return sum(gpus for _, gpus in counts)
+
+
+Entries = Sequence[tuple[Bid | AppState, Mapping[str, Any]]]
+
+
+def _payments(entries: Entries) -> pl.DataFrame:
+    rows = [
+        (bid.app_id, entry["c"], _gpus(entry["won"]), _gpus(entry["kept"]), entry["lease_fraction"])
+        for bid, entry in entries
+    ]
+    schema = {
+        "app_id": pl.String,
+        "c": pl.Float64,
+        "gpus_won": pl.Int64,
+        "gpus_kept": pl.Int64,
+        "lease_fraction": pl.Float64,
+    }
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def _bids(entries: Entries) -> pl.DataFrame:
+    rows = [
+        (
+            bid.app_id,
+            gpus,
+            None if isinstance(bid, Bid) else _LOCALITIES[level],
+            steps if isinstance(bid, Bid) else None,
+            _rho(log_v),
+        )
+        for bid, entry in entries
+        for gpus, steps, level, log_v in entry["patterns"]
+    ]
+    schema = {
+        "app_id": pl.String,
+        "gpus": pl.Int64,
+        "locality": pl.String,
+        "row": pl.Int64,
+        "rho": pl.Float64,
+    }
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def _winners(entries: Entries) -> pl.DataFrame:
+    rows = [
+        (
+            bid.app_id,
+            _gpus(entry["won"]),
+            _rho(entry["log_v_empty"]),
+            _rho(entry["log_v"]),
+            entry["c"],
+            _gpus(entry["kept"]),
+        )
+        for bid, entry in entries
+        if entry["won"]
+    ]
+    schema = {
+        "app_id": pl.String,
+        "gpus_won": pl.Int64,
+        "rho_empty": pl.Float64,
+        "rho": pl.Float64,
+        "c": pl.Float64,
+        "gpus_kept": pl.Int64,
+    }
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def _cheapest_win(entries: Sequence[Mapping[str, Any]]) -> float | None:
+    """Return the smallest gain in log V a GPU among the winners."""
+    gains = [
+        (entry["log_v"] - entry["log_v_empty"]) / _gpus(entry["won"])
+        for entry in entries
+        if entry["won"]
+    ]
+    return min(gains, default=None)
+
+
+def _explain(
+    bid: Bid | AppState, entry: Mapping[str, Any], payment: str, cheapest: float | None
+) -> str:
+    won, kept, left = (_gpus(entry[part]) for part in ("won", "kept", "leftover"))
+    paid = f"c = {entry['c']:.4g}"
+    match entry["reason"], payment:
+        case "won", "lease":
+            text = f"won {won} GPUs, pays {paid}: keeps them for that share of a lease"
+        case "won", _:
+            text = f"won {won} GPUs, pays {paid}" + (f": keeps {kept}" if kept < won else "")
+        case "paid_all", "lottery":
+            text = f"won {won} GPUs, but lost the lottery, which it wins with {paid}"
+        case "paid_all", _:
+            text = f"won {won} GPUs, but {paid} leaves no whole gang"
+        case "leftover", _:
+            text = "won nothing" if not won else f"won {won} GPUs, but {paid} took them"
+        case "not_visible", _:
+            text = "not among the worst off, and nothing was left that it could use"
+        case "no_useful_bundle", _ if isinstance(bid, AppState):
+            text = f"no part of the offer helps: it needs {bid.gang_size} GPUs or more at once"
+        case "no_useful_bundle", _:
+            text = "no row of its bid is within the offer and worth more than winning nothing"
+        case _:
+            text = _outbid(entry, cheapest)
+    return f"{text}; {left} GPUs were left over for it" if left else text
+
+
+def _outbid(entry: Mapping[str, Any], cheapest: float | None) -> str:
+    empty = entry["log_v_empty"]
+    best = max((log_v - empty) / gpus for gpus, _, _, log_v in entry["patterns"])
+    price = "" if cheapest is None else f"; the winners gain {cheapest:.4g} or more"
+    return f"outbid: its best bid gains {best:.4g} in log V a GPU{price}"
