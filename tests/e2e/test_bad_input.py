@@ -32,7 +32,7 @@ def refused(themis: Themis, folder: Path, *arguments: str) -> str:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--trace", "absent.csv", "--cluster", "4"), ["absent.csv"]),
+        (("--trace", "absent.csv", "--cluster", "1x4"), ["absent.csv"]),
         ((*ON_4, "--format", "phily"), ["phily", "philly"]),
         ((*ON_4, "--option", "unt=s", "--format", "native"), ["unt", "unit"]),
         (("--trace", "jobs.csv", "--cluster", "8x(8"), ["8x(8"]),
@@ -45,8 +45,8 @@ def refused(themis: Themis, folder: Path, *arguments: str) -> str:
         ((*ON_4, "--set", "workload.lod=2"), ["workload.lod", "load"]),
         ((*ON_4, "--set", "settings=3"), ["settings"]),
         (("absent.toml", "--out", "out"), ["absent.toml: no such file"]),
-        (("--generate", "dem", "--cluster", "4"), ["dem", "demo"]),
-        (("--generate", "demo", "--cluster", "4", "--option", "aps=3"), ["aps", "apps"]),
+        (("--generate", "dem", "--cluster", "1x4"), ["dem", "demo"]),
+        (("--generate", "demo", "--cluster", "1x4", "--option", "aps=3"), ["aps", "apps"]),
     ],
 )
 def test_inputs_of_simulations(

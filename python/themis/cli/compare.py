@@ -108,7 +108,7 @@ def play_all(
     force, quiet
         As the flags.
     """
-    from themis.compare import compare as play  # noqa: PLC0415 - loads polars
+    from themis.comparing import compare as play  # noqa: PLC0415 - loads polars
 
     watch = _Watch(quiet=quiet)
     with watch.stack, _keeping_finished_runs(out):

@@ -92,7 +92,7 @@ def check_policy(name: str) -> None:
 
 def play(experiment: Experiment, *, quiet: bool) -> Result:
     """Simulate an experiment with a progress bar."""
-    from themis.simulate import simulate  # noqa: PLC0415 - loads the extension
+    from themis.simulation import simulate  # noqa: PLC0415 - loads the extension
 
     with progress_bar(experiment.policy, quiet=quiet) as progress:
         return simulate(
