@@ -210,6 +210,20 @@ def test_an_empty_run_still_has_a_page(make_result: MakeResult, tmp_path: Path) 
     assert "Manifest: themis, seed 0" in " ".join(page.text)
 
 
+def test_workloads_without_users_have_no_columns_of_users(
+    make_result: MakeResult, tmp_path: Path
+) -> None:
+    results = []
+    for policy in ("themis", "fifo"):
+        made = make_result(30, policy)
+        apps = made.apps.with_columns(user=pl.lit(None, dtype=pl.String))
+        results.append(Result(frames={**made.frames, "apps": apps}, manifest=made.manifest))
+    _, page = page_of(compared(results), tmp_path)
+    text = " ".join(page.text)
+    assert "Median time ratio" in text
+    assert "Users better off" not in text
+
+
 def test_a_large_run_stays_below_the_limit(make_result: MakeResult, tmp_path: Path) -> None:
     results = [make_result(40_000, policy) for policy in ("themis", "tiresias", "fifo", "max_rho")]
     write_report(compared(results), tmp_path / "report.html")
@@ -259,6 +273,8 @@ def test_a_policy_has_the_same_colour_in_any_company() -> None:
     [
         (None, Unit.RATIO, "\N{EN DASH}"),
         (0.12345, Unit.RATIO, "0.123"),
+        (0.0012345, Unit.RATIO, "0.00123"),
+        (1e-9, Unit.RATIO, "0.000000"),
         (1.2345, Unit.RATIO, "1.23"),
         (123456.0, Unit.RATIO, "123,456"),
         (0.5, Unit.SHARE, "50.0 %"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import altair as alt
@@ -34,6 +35,8 @@ __all__ = ["Figure", "draw_figures"]
 
 _PANEL = 62
 _BETWEEN_PANELS = 26
+_FLATTENED = 12.0
+_SHORT_NUMBER = "format(datum.value, '~s')"
 
 
 def draw_figures(runs: Sequence[RunDigest]) -> list[Figure]:
@@ -76,7 +79,7 @@ def _utilisation(runs: Sequence[RunDigest]) -> Figure | None:
                 columns=1,
                 sort=labels_of(runs),
                 title=None,
-                header=alt.Header(labelAnchor="start", labelPadding=2, labelFontWeight="bold"),
+                header=alt.Header(labelAnchor="start", labelPadding=4, labelFontWeight="bold"),
             ),
         )
         .properties(width=WIDTH, height=max(_PANEL, _share_of_height(len(labels_of(runs)))))
@@ -99,7 +102,7 @@ def _contention(runs: Sequence[RunDigest]) -> Figure | None:
         .mark_line(interpolate="step", strokeWidth=1.5)
         .encode(
             x=alt.X("time:Q", title=f"Time since the first arrival ({unit})"),
-            y=alt.Y("active_apps:Q", title="Active apps (arrived, not finished)"),
+            y=_contention_axis(data),
             color=colour(runs),
         )
         .properties(width=WIDTH, height=min(max(HEIGHT, beside), 2 * HEIGHT))
@@ -126,7 +129,11 @@ def _gpu_time(runs: Sequence[RunDigest]) -> Figure | None:
         alt.Chart(values(rows))
         .mark_bar(height={"band": 0.7})
         .encode(
-            x=alt.X("hours:Q", title="GPU time held (GPU-hours)", axis=alt.Axis(tickCount=5)),
+            x=alt.X(
+                "hours:Q",
+                title="GPU time held (GPU-hours)",
+                axis=alt.Axis(tickCount=5, labelExpr=_SHORT_NUMBER),
+            ),
             y=alt.Y("label:N", title=None, sort=labels_of(runs)),
             color=alt.Color(
                 "part:N",
@@ -160,6 +167,21 @@ def _series(runs: Sequence[RunDigest]) -> tuple[pl.DataFrame, str]:
         "active_apps",
         "label",
     ), unit
+
+
+def _contention_axis(data: pl.DataFrame) -> alt.Y:
+    """Linear, but on a log scale (with zero) where one policy would flatten all others."""
+    peaks = data.group_by("label").agg(pl.col("active_apps").max()).get_column("active_apps")
+    low, high = float(peaks.to_numpy().min()), float(peaks.to_numpy().max())
+    title = "Active apps (arrived, not finished"
+    if high <= _FLATTENED * max(low, 1.0):
+        return alt.Y("active_apps:Q", title=f"{title})")
+    ticks = [0.0, *(10.0**decade for decade in range(math.ceil(math.log10(high)) + 1))]
+    return alt.Y(
+        "active_apps:Q",
+        axis=alt.Axis(title=f"{title}; log scale)", values=ticks, labelExpr=_SHORT_NUMBER),
+        scale=alt.Scale(type="symlog", constant=1),
+    )
 
 
 def _share_of_height(panels: int) -> int:

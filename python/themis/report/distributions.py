@@ -123,8 +123,8 @@ def _steps(data: pl.DataFrame, runs: Sequence[RunDigest], x: alt.X, what: str) -
 def _mark(at: float, text: str) -> AnyChart:
     base = alt.Chart(values([{"value": at, "text": text}])).encode(x="value:Q")
     line = base.mark_rule(color=GRID, strokeDash=[4, 3], strokeWidth=1.5)
-    label = base.mark_text(color=INK, align="left", baseline="top", dx=4, dy=2).encode(
-        text="text:N", y=alt.value(0)
+    label = base.mark_text(color=INK, align="left", baseline="bottom", dx=4, dy=-3).encode(
+        text="text:N", y=alt.value(HEIGHT)
     )
     return alt.layer(line, label)
 

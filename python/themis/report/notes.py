@@ -20,8 +20,9 @@ def run_facts(runs: Sequence[RunDigest]) -> list[tuple[str, str]]:
     first = runs[0]
     workload, cluster = _section(first, "workload"), _section(first, "cluster")
     paths = workload.get("paths")
+    names = [_file_name(path) for path in paths] if isinstance(paths, list) else []
     facts = [
-        ("Workload", ", ".join(map(_file_name, paths if isinstance(paths, list) else []))),
+        ("Workload", ", ".join(names) or str(workload.get("format") or "")),
         ("Apps", worded(first.summary["apps"], Unit.COUNT)),
         ("Jobs", worded(first.summary["jobs"], Unit.COUNT)),
         ("Cluster", str(cluster.get("spec", ""))),

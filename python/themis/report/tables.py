@@ -41,6 +41,7 @@ class Winners:
     """Pairs against the baseline, by policy and at the extremes by user."""
 
     baseline: str
+    has_users: bool
     rows: Sequence[Row]
     users: Sequence[tuple[str, Sequence[Row]]]
 
@@ -82,6 +83,7 @@ def winners_of(comparison: Comparison) -> Winners | None:
     frame = comparison.winners(baseline)
     if frame.is_empty():
         return None
+    has_users = comparison.apps.get_column("user").null_count() < comparison.apps.height
     rows = [
         Row(
             str(row["policy"]),
@@ -92,7 +94,11 @@ def winners_of(comparison: Comparison) -> Winners | None:
                     for name in ("apps", "better", "same", "worse")
                 ),
                 Cell(_ratio(row["ratio_median"], row["ratio_low"], row["ratio_high"])),
-                *(Cell(worded(row[f"users_{name}"], Unit.COUNT)) for name in ("better", "worse")),
+                *(
+                    Cell(worded(row[f"users_{name}"], Unit.COUNT))
+                    for name in ("better", "worse")
+                    if has_users
+                ),
             ],
         )
         for row in frame.to_dicts()
@@ -105,7 +111,7 @@ def winners_of(comparison: Comparison) -> Winners | None:
         mine = users.filter(pl.col("policy") == policy).sort("ratio_median", "user")
         if mine.height > 1:
             tables.append((str(policy), [_user_row(row) for row in _extremes(mine).to_dicts()]))
-    return Winners(baseline, rows, tables)
+    return Winners(baseline, has_users, rows, tables)
 
 
 def flattened(manifest: Mapping[str, object], prefix: str = "") -> list[tuple[str, str]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from themis.metrics import Number
 from themis.metrics.catalogue import Unit
 
@@ -11,6 +13,7 @@ _SCALED = {
     Unit.SHARE: (100.0, "\N{NO-BREAK SPACE}%"),
     Unit.GPU_SECONDS: (1 / 3600.0, "\N{NO-BREAK SPACE}GPU-h"),
 }
+_MOST_DECIMALS = 6
 _MINUTE, _HOUR, _DAY = 60.0, 3600.0, 86_400.0
 
 
@@ -40,8 +43,7 @@ def duration(seconds: float) -> str:
 
 
 def _decimals(number: float) -> int:
-    """Decimals that leave three digits or more: 0.123, 1.23, 12.3, 123."""
-    size = abs(number)
-    if size == 0 or size >= 100:  # noqa: PLR2004 - three digits
+    """Decimals that leave three digits: 123, 12.3, 1.23, 0.123, 0.0123; six at most."""
+    if number == 0:
         return 0
-    return 1 if size >= 10 else 2 if size >= 1 else 3  # noqa: PLR2004 - the same
+    return min(max(2 - math.floor(math.log10(abs(number))), 0), _MOST_DECIMALS)
