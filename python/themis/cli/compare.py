@@ -110,7 +110,7 @@ def play_all(
     """
     from themis.comparing import compare as play  # noqa: PLC0415 - loads polars
 
-    watch = _Watch(quiet=quiet)
+    watch, started = _Watch(quiet=quiet), time.perf_counter()
     with watch.stack, _keeping_finished_runs(out):
         comparison = play(
             experiment.workload,
@@ -123,6 +123,8 @@ def play_all(
             **experiment.settings.model_dump(),
         )
     watch.finish()
+    took_s = time.perf_counter() - started
+    note(f"{len(comparison.runs)} runs in {took_s:.1f} s", quiet=quiet)
     say_remarks(experiment.workload, [run.manifest for run in comparison.runs], quiet=quiet)
     return comparison
 
@@ -145,7 +147,7 @@ def show(comparison: Comparison, title: str, *, out: str | None, as_json: bool) 
 
 @dataclass
 class _Watch:
-    """Moves a bar a run, and says how long each run took."""
+    """Moves a bar a run, and says how long each run took that was long enough to report."""
 
     quiet: bool
     stack: ExitStack = field(default_factory=ExitStack)
