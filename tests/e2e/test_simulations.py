@@ -218,7 +218,7 @@ INTERRUPTIBLE = (
 def long_run(out: Path) -> list[str]:
     return [
         *(sys.executable, "-c", INTERRUPTIBLE),
-        *("compare", "--generate", "demo", "--option", "apps=4000"),
+        *("compare", "--generate", "demo", "--option", "apps=12000"),
         *("--cluster", "2x(8x4)", "--policies", "fifo,themis"),
         *("--out", str(out)),
     ]
@@ -237,6 +237,7 @@ def test_an_interrupted_comparison_is_130_and_keeps_the_runs_that_had_finished(
     out = tmp_path / "out"
     with subprocess.Popen(long_run(out), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         wait_until(lambda: bool(list(tmp_path.glob(".out.*/fifo/manifest.json"))))
+        time.sleep(1.0)  # the finished run is entered in the comparison, the next one plays
         process.send_signal(signal.SIGINT)
         printed, said = process.communicate(timeout=60)
     assert (process.returncode, printed) == (130, b"")
