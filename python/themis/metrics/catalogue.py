@@ -80,7 +80,7 @@ _METRICS = [
     _lower("rho_mean", "rho, mean", Unit.RATIO),
     Metric("rho_bounds", "Apps with only a bound on rho", Unit.COUNT),
     _lower("rho_bound_max", "Worst bound on rho", Unit.RATIO, finished_only=False),
-    Metric("rho_floor_max", "Worst rho that no scheduler can avoid", Unit.RATIO),
+    Metric("rho_floor_max", "Worst rho floor", Unit.RATIO),
     _higher("share_rho_le_1", "Apps with rho at most 1", Unit.SHARE, finished_only=True),
     _higher("share_rho_le_1_05", "Apps with rho at most 1.05", Unit.SHARE, finished_only=True),
     _higher("jain", "Jain's index of rho", Unit.RATIO, finished_only=True),
