@@ -24,15 +24,15 @@ if TYPE_CHECKING:
     from themis.bids import AppState, Bid, Offer
     from themis.check import CheckReport, check_trace
     from themis.cluster import Cluster
-    from themis.compare import compare
+    from themis.comparing import compare
     from themis.comparison import Comparison
     from themis.errors import ClusterError, PolicyError, ScenarioError, ThemisError, TraceError
-    from themis.synthetic import generate
     from themis.policies import POLICIES
     from themis.profiles import PROFILES, Profile
     from themis.result import Result, load_result
     from themis.settings import Settings
     from themis.simulation import simulate
+    from themis.synthetic import generate
     from themis.traces import read_trace
     from themis.workload import Workload
 
@@ -76,7 +76,7 @@ _HOMES = {
     "bids": ("AppState", "Bid", "Offer"),
     "check": ("CheckReport", "check_trace"),
     "cluster": ("Cluster",),
-    "compare": ("compare",),
+    "comparing": ("compare",),
     "comparison": ("Comparison",),
     "errors": ("ClusterError", "PolicyError", "ScenarioError", "ThemisError", "TraceError"),
     "synthetic": ("generate",),
