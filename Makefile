@@ -18,6 +18,7 @@ TEST := target/test-venv
 WHEEL := target/wheel.stamp
 
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find rust -name '*.rs' -o -name Cargo.toml)
+CODE := $(wildcard python tests bench examples)
 PYTHON_SOURCES := pyproject.toml README.md LICENSE \
   $(shell find python -type f -not -name '*.pyc' -not -name '*.so')
 
@@ -49,8 +50,8 @@ test: lint test-rust test-python ## Run all checks and tests
 lint: $(TEST)/wheel.stamp ## Formatting, lints, types, stubs
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
-	$(TEST)/bin/ruff format --check .
-	$(TEST)/bin/ruff check .
+	$(TEST)/bin/ruff format --check $(CODE)
+	$(TEST)/bin/ruff check $(CODE)
 	$(TEST)/bin/mypy
 	$(TEST)/bin/stubtest themis._core
 
@@ -60,7 +61,7 @@ test-rust: $(BUILD)/tools.stamp ## Tests of the Rust crates
 
 .PHONY: test-python
 test-python: $(TEST)/wheel.stamp ## Tests of the installed wheel
-	$(TEST)/bin/pytest
+	$(TEST)/bin/pytest -n auto
 
 .PHONY: bench
 bench: $(TEST)/wheel.stamp ## Benchmarks of the installed wheel
@@ -74,8 +75,8 @@ dev: $(BUILD)/tools.stamp ## Install an editable debug build into .venv
 .PHONY: fmt
 fmt: $(TEST)/tools.stamp ## Format all sources
 	cargo fmt --all
-	$(TEST)/bin/ruff check --select I --fix .
-	$(TEST)/bin/ruff format .
+	$(TEST)/bin/ruff check --select I --fix $(CODE)
+	$(TEST)/bin/ruff format $(CODE)
 
 .PHONY: clean
 clean: ## Remove all that was built, .venv included
