@@ -132,8 +132,10 @@ fn app_state(
     let job = Job::waiting(input.gang_size, input.max_gpus / number, each, profile);
     let mut app =
         AppState::new(input.elapsed_s, input.t_id_s, Stopping::All, vec![job; number as usize]);
-    for (job, held) in divide(&bundle(&input.held, topology)?, input.gang_size, number) {
-        app.hold(job, &held);
+    let (gang, max) = (input.gang_size, input.max_gpus / number);
+    let held = divide(&bundle(&input.held, topology)?, gang, max, number);
+    for (job, held) in held.iter().enumerate() {
+        app.hold(job, held);
     }
     app.rho_empty = rho_empty.filter(|rho| rho.is_finite());
     if rho_empty.is_none() {
@@ -148,13 +150,17 @@ fn app_state(
     Ok(app)
 }
 
-/// Held GPUs job by job: all to a single job, else a gang each in slot order.
-fn divide(held: &Bundle, gang: u32, jobs: u32) -> Vec<(usize, Bundle)> {
-    let size = if jobs == 1 { held.gpus() } else { gang };
-    let gpus: Vec<SlotId> =
-        held.iter().flat_map(|(slot, n)| std::iter::repeat_n(slot, n as usize)).collect();
-    let gangs = gpus.chunks_exact(size.max(1) as usize).take(jobs as usize);
-    gangs.map(|gang| gang.iter().map(|slot| (*slot, 1)).collect()).enumerate().collect()
+/// Held GPUs job by job, in slot order: first a gang to each, then more up to each job's cap.
+fn divide(held: &Bundle, gang: u32, max: u32, jobs: u32) -> Vec<Bundle> {
+    let mut gpus = held.iter().flat_map(|(slot, n)| std::iter::repeat_n(slot, n as usize));
+    let mut parts = vec![Bundle::new(); jobs as usize];
+    for target in [gang, max] {
+        for part in &mut parts {
+            let missing = (target - part.gpus()) as usize;
+            part.merge(&gpus.by_ref().take(missing).map(|slot| (slot, 1)).collect());
+        }
+    }
+    parts
 }
 
 fn bundle(counts: &Counts, topology: &Topology) -> PyResult<Bundle> {

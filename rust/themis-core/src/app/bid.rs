@@ -4,6 +4,7 @@
 //! bundle is worth what its *pattern* is worth: the first k steps of the app's jobs (a gang, then
 //! more gangs up to the job's cap), every job within one locality. Cost: O(steps x localities).
 
+use crate::app::claim::free_within;
 use crate::app::{AppState, Job, Stopping};
 use crate::cluster::{Bundle, FreeSet, Locality, Near, Topology, fit};
 
@@ -72,7 +73,7 @@ impl AppState {
             }
             let mut coarser = f64::NEG_INFINITY;
             for (spread, level) in spread.iter_mut().zip(&levels) {
-                spread.add(self, *step, offer.largest(*level));
+                spread.add(self, *step, offer);
                 let log_v = self.log_v_at(&spread.rates);
                 if wanted && spread.fits && log_v > floor && log_v > coarser {
                     coarser = log_v;
@@ -156,14 +157,17 @@ impl AppState {
         let order = if self.jobs.len() == 1 { vec![0] } else { self.job_order() };
         for job in order {
             let state = &self.jobs[job];
-            let mut need = state.unmet();
-            while need > 0 {
-                let gpus = state.gang.clamp(1, need);
+            let mut has = state.held.gpus();
+            while has < state.max {
+                // What completes the gang comes first, then as much again.
+                let missing = state.gang.saturating_sub(has);
+                let piece = if missing > 0 { missing } else { state.gang };
+                let gpus = piece.clamp(1, state.max - has);
                 if gpus > left {
                     return steps;
                 }
                 steps.push(Step { job, gpus });
-                need -= gpus;
+                has += gpus;
                 left -= gpus;
             }
         }
@@ -199,12 +203,13 @@ impl Spread {
         }
     }
 
-    fn add(&mut self, app: &AppState, step: Step, largest: u32) {
+    fn add(&mut self, app: &AppState, step: Step, offer: &FreeSet) {
         let job = &app.jobs[step.job];
         self.gpus[step.job] += step.gpus;
-        self.fits &= self.gpus[step.job] - job.held.gpus() <= largest;
         let one = self.gpus[step.job] == 1;
         let level = self.now[step.job].max(if one { Locality::Slot } else { self.level });
+        let within = free_within(offer, &job.held, level);
+        self.fits &= self.gpus[step.job] - job.held.gpus() <= within;
         self.rates[step.job] = job.rate_at(self.gpus[step.job], level);
     }
 }
@@ -220,6 +225,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use crate::SlotId;
     use crate::app::Profile;
     use crate::cluster::MachineSpec;
 
@@ -274,6 +280,26 @@ mod tests {
         for (got, want) in rho.iter().zip([3.5, 2.0, 2.0]) {
             assert!((got - want).abs() < 1e-12, "{rho:?}");
         }
+    }
+
+    #[test]
+    fn the_gpus_that_complete_a_held_gang_come_first() {
+        let mut app = solo(4, 8, [1.0; 4]);
+        app.hold(0, &[(SlotId(0), 1)].into_iter().collect());
+        let sizes: Vec<_> = app.patterns(&offer()).iter().map(|p| p.gpus).collect();
+        assert_eq!(sizes, vec![3, 7]);
+    }
+
+    #[test]
+    fn only_gpus_near_those_held_are_bid_for_as_near() {
+        let mut app = solo(1, 4, [1.0, 1.0, 8.0, 8.0]);
+        app.hold(0, &[(SlotId(0), 1)].into_iter().collect());
+        app.rho_empty = Some(10.0);
+        let mut free = offer();
+        let machine: Bundle = [(SlotId(0), 2), (SlotId(1), 2)].into_iter().collect();
+        assert!(!app.patterns(&free).is_empty());
+        free.take(&machine);
+        assert_eq!(app.patterns(&free), vec![]);
     }
 
     #[test]

@@ -83,7 +83,7 @@ impl Job {
 }
 
 /// Most GPUs free within one part of a locality: any part, or the one that holds `held`.
-fn free_within(free: &FreeSet, held: &Bundle, level: Locality) -> u32 {
+pub(super) fn free_within(free: &FreeSet, held: &Bundle, level: Locality) -> u32 {
     let Some((slot, _)) = held.iter().next() else { return free.largest(level) };
     let machine = free.topology().machine_of(slot);
     match level {

@@ -36,9 +36,9 @@ impl Solution {
         }
     }
 
-    /// The sum of log V, in bidder order.
+    /// The sum of log V, in bidder order; 0 without bidders.
     pub(super) fn objective(&self) -> f64 {
-        self.log_v.iter().sum()
+        self.log_v.iter().fold(0.0, |sum, log_v| sum + log_v)
     }
 
     /// The same without one bidder.

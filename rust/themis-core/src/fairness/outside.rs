@@ -3,7 +3,7 @@
 use crate::app::AppState;
 use crate::cluster::Topology;
 
-/// The rule for an app without unexpired GPUs; with some, it is always rho at those.
+/// The rule for an app without unexpired GPUs to run on; with some, it is always rho at those.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum OutsideOption {
     /// A lease later with the smallest usable bundle, badly placed: finite, and worse than every
@@ -35,8 +35,10 @@ pub struct OutsideContext {
 impl OutsideOption {
     /// rho of winning nothing; `None`: unbounded.
     pub fn rho_empty(self, app: &AppState, topology: &Topology, at: OutsideContext) -> Option<f64> {
-        if app.jobs.iter().any(|job| !job.held.is_empty()) {
-            return Some(app.rho_at(&app.held_rates(topology)));
+        // GPUs that no job can run on are worth no more than none.
+        let held_rates = app.held_rates(topology);
+        if held_rates.iter().any(|rate| *rate > 0.0) {
+            return Some(app.rho_at(&held_rates));
         }
         let later = app.elapsed_s + at.lease_s;
         let min_bundle = || Some((later + app.time_at_smallest_bundle()) / app.t_id_s);
@@ -73,7 +75,9 @@ mod tests {
         assert_eq!(rho(OutsideOption::Cached, &app, at), Some(1500.0 / 50.0));
         at.last = Some((2.0, 180.0));
         assert_eq!(rho(OutsideOption::Cached, &app, at), Some(8.0));
-        app.hold(0, &[(SlotId(0), 4)].into_iter().collect());
+        app.hold(0, &[(SlotId(0), 1)].into_iter().collect());
+        assert_eq!(rho(OutsideOption::MinBundle, &app, at), Some(1500.0 / 50.0));
+        app.hold(0, &[(SlotId(0), 3)].into_iter().collect());
         assert_eq!(rho(OutsideOption::Unbounded, &app, at), Some((100.0 + 200.0) / 50.0));
     }
 }
