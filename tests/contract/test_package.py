@@ -9,9 +9,9 @@ import subprocess
 import sys
 
 import pytest
-import themis._core as core
 
 import themis
+import themis._core as core
 
 PUBLIC = {
     "AppState",
