@@ -159,7 +159,7 @@ def _core_bid(bid: Bid | AppState, offer: Offer, numbering: _Numbering) -> dict[
 def _counts(
     counts: Counts, offer: Offer, numbering: _Numbering, where: str
 ) -> list[tuple[int, int]]:
-    """The (slot number, GPUs) of a row of a bid, within what is on offer."""
+    """Return the (slot number, GPUs) of a row of a bid."""
     if isinstance(counts, Mapping):
         wanted = [(offer.position(key, where), gpus) for key, gpus in counts.items()]
     else:

@@ -146,7 +146,7 @@ def _label_type(keys: Sequence[SlotKey], at: int) -> pl.DataType:
 def _as_text(
     row: tuple[Any, ...], labels: Mapping[str, pl.DataType], *, first: int
 ) -> tuple[Any, ...]:
-    """The row with its labels as text where their column is text."""
+    """Return the row with its labels as text where their column is text."""
     kinds = list(labels.values())
     return tuple(
         str(value)
