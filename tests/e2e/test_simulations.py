@@ -176,6 +176,8 @@ def test_a_report_of_results_and_of_a_comparison(themis: Themis, trace: Path) ->
     folder = trace.parent
     done(themis("compare", *ON_8, "--policies", "themis,fifo", "--out", "both"))
     assert done(themis("report", "both", "-o", "a.html")) == f"report: {folder / 'a.html'}\n"
+    drawn = json.loads(done(themis("report", "both", "-o", "c.html", "--json")))
+    assert drawn == {"report": str(folder / "c.html"), "figures": []}
     text = done(themis("report", "both/themis", "both/fifo", "-o", "b.html", "--figures", "f"))
     assert text.splitlines()[-1] == f"report: {folder / 'b.html'}"
     assert {path.suffix for path in (folder / "f").iterdir()} == {".png", ".svg"}
@@ -192,7 +194,8 @@ def test_the_demo_writes_its_report_and_says_where(themis: Themis, tmp_path: Pat
     assert "Worst rho" in text
     assert all(policy in text for policy in POLICIES)
     first = digests(tmp_path / "themis-demo")
-    done(themis("demo"))
+    again = json.loads(done(themis("demo", "--json")))
+    assert again["report"] == str(report)
     assert digests(tmp_path / "themis-demo") == first
 
 
