@@ -1,0 +1,96 @@
+"""What it costs to cross into the compiled core and back, and to start."""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from bench.workloads import philly_like
+
+from themis import _core
+from themis.cluster import Cluster
+from themis.core_columns import CoreColumns, workload_columns
+from themis.event_log import result_frames
+from themis.settings import Settings
+from themis.simulation import simulate
+
+if TYPE_CHECKING:
+    from bench.conftest import Meter
+
+SIZES = (10_000, 20_000, 40_000, 80_000)
+GPUS = 256
+STARTS = {
+    "python -c pass": ["-c", "pass"],
+    "import themis": ["-c", "import themis"],
+    "import themis.simulation": ["-c", "import themis.simulation"],
+    "themis --help": ["-m", "themis", "--help"],
+    "themis run --help": ["-m", "themis", "run", "--help"],
+}
+
+
+def cluster() -> Cluster:
+    return Cluster.uniform(machines=GPUS // 8, gpus_per_machine=8, racks=GPUS // 64)
+
+
+@pytest.mark.parametrize("jobs", SIZES)
+def test_into_the_core(meter: Meter, jobs: int) -> None:
+    workload = philly_like(jobs, GPUS)
+    there = cluster()
+
+    def cross() -> tuple[CoreColumns, _core.Workload]:
+        columns = workload_columns(workload, there, {})
+        return columns, _core.Workload(columns.apps, columns.jobs, columns.slowdowns)
+
+    columns, core = meter.time("workload into the core", "jobs", jobs, cross, rounds=5)
+    assert core.jobs == jobs
+    arrays = [*columns.apps.values(), *columns.jobs.values(), columns.slowdowns]
+    meter.note(bytes_a_job=sum(array.nbytes for array in arrays) / jobs)
+
+
+@pytest.mark.parametrize("jobs", SIZES)
+def test_out_of_the_core(meter: Meter, monkeypatch: pytest.MonkeyPatch, jobs: int) -> None:
+    workload = philly_like(jobs, GPUS)
+    there = cluster()
+    logs: list[dict[str, object]] = []
+    play = _core.simulate
+
+    def keep(*arguments: object) -> dict[str, object]:
+        logs.append(play(*arguments))  # type: ignore[arg-type]
+        return logs[-1]
+
+    monkeypatch.setattr(_core, "simulate", keep)
+    whole = simulate(workload, there, policy="fifo")
+    frames = meter.time(
+        "event log into frames",
+        "jobs",
+        jobs,
+        lambda: result_frames(logs[0], workload, there),
+        rounds=5,
+    )
+    assert frames["jobs"].get_column("end_s").equals(whole.jobs.get_column("end_s"))
+    meter.note(leases=whole.leases.height, usage=whole.usage.height)
+
+
+def test_settings(meter: Meter) -> None:
+    settings = meter.time("check settings", "calls", 1, lambda: Settings.parse({"lease_s": 300}))
+    assert settings.lease_s == 300
+
+
+def children_cpu_s() -> float:
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return spent.ru_utime + spent.ru_stime
+
+
+@pytest.mark.benchmark(timer=children_cpu_s)
+@pytest.mark.parametrize("what", STARTS)
+def test_starting(meter: Meter, what: str) -> None:
+    def start() -> subprocess.CompletedProcess[bytes]:
+        return subprocess.run(  # noqa: S603 - our own interpreter
+            [sys.executable, *STARTS[what]], check=True, capture_output=True
+        )
+
+    done = meter.time(f"start: {what}", "processes", 1, start, rounds=5)
+    assert done.stderr == b""

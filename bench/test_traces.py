@@ -1,0 +1,28 @@
+"""What reading a trace costs, in each format."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from bench.workloads import TRACE_WRITERS
+
+from themis.traces import read_trace
+
+if TYPE_CHECKING:
+    from bench.conftest import Meter
+
+ROWS = (10_000, 20_000, 40_000, 80_000)
+
+
+@pytest.mark.parametrize("kind", TRACE_WRITERS)
+@pytest.mark.parametrize("rows", ROWS)
+def test_reading(meter: Meter, tmp_path: Path, kind: str, rows: int) -> None:
+    name, write = TRACE_WRITERS[kind]
+    path = write(rows, tmp_path)
+    workload = meter.time(f"read {kind}", "rows", rows, lambda: read_trace(path, name))
+    assert workload.jobs.height == rows
+    assert workload.source.format == name
+    size = path.stat().st_size
+    meter.note(bytes=size, mb_a_s=size / 1e3 / meter.benchmark.extra_info.get("cpu_ms", size))
