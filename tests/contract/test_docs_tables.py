@@ -1,0 +1,77 @@
+"""The tables of docs/traces.md and docs/simulation.md list what the code has."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+from themis.policies import POLICIES
+from themis.profiles import PROFILES, Profile
+from themis.traces import csvtext, hyperdrive, native, native_tables, philly_json, rows, stamps
+from themis.traces.registry import READERS
+
+DOCS = Path(__file__).parents[2] / "docs"
+TRACES = (DOCS / "traces.md").read_text(encoding="utf-8")
+SIMULATION = (DOCS / "simulation.md").read_text(encoding="utf-8")
+
+
+def table(text: str, first: str) -> list[list[str]]:
+    """Rows of the table whose header begins with the cell `first`."""
+    lines = text.split(f"\n| {first} |", 1)[1].split("\n\n", 1)[0].splitlines()[2:]
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
+
+
+def words(cell: str) -> list[str]:
+    return re.findall(r"`([^`]+)`", cell)
+
+
+def score(text: str) -> float:
+    above, _, below = text.partition("/")
+    return float(above) / float(below or 1)
+
+
+def test_every_profile_is_listed_with_its_scores() -> None:
+    listed = {
+        name: Profile.from_scores([score(text) for text in scores])
+        for names, *scores in table(SIMULATION, "profile")
+        for name in words(names)
+    }
+    assert set(listed) == set(PROFILES)
+    for name, profile in PROFILES.items():
+        assert listed[name] == pytest.approx(profile)
+
+
+def test_every_policy_is_listed() -> None:
+    listed = [words(row[0]) for row in table(SIMULATION, "policy")]
+    assert sorted(listed) == sorted([policy.name, *policy.aliases] for policy in POLICIES)
+
+
+def test_every_format_is_listed_with_its_options() -> None:
+    listed = {words(row[0])[0]: set(words(row[3])) for row in table(TRACES, "format")}
+    assert listed == {name: set(reader.options) for name, reader in READERS.items()}
+    options = {words(row[0])[0] for row in table(TRACES, "option")}
+    assert options == {option for reader in READERS.values() for option in reader.options}
+
+
+def test_every_native_column_is_listed_with_its_other_names() -> None:
+    listed: dict[str, set[str]] = {}
+    for names, also, *_ in table(TRACES, "column"):
+        both = words(names)
+        for name in both:
+            one = [other for other in words(also) if len(both) == 1 or name.startswith(other)]
+            listed[name] = {name, *one}
+    expected = {name: set(names) for name, names in native._JOB_NAMES.items()}
+    assert listed == expected
+
+
+def test_every_class_of_trouble_is_listed() -> None:
+    modules = (csvtext, hyperdrive, native, native_tables, philly_json, rows, stamps)
+    code = "\n".join(inspect.getsource(module) for module in modules)
+    classes = set(re.findall(r"\.reject\([^\"]*\"(\w+ [\w ]+)\"", code))
+    classes |= set(csvtext.SHAPE[1:]) | {"repeated row", "conflicting id"}
+    assert len(classes) > 15
+    section = TRACES.split("## What is checked", 1)[1].split("\n## ", 1)[0]
+    assert sorted(classes - set(words(section))) == []
