@@ -9,7 +9,8 @@ import polars as pl
 
 from themis import _core
 from themis.auction_outcome import AuctionOutcome
-from themis.bids import AppState, Bid, Counts, Label, Offer, SlotKey
+from themis.auction_rules import check_rules
+from themis.bids import AppState, Bid, Counts, Label, Offer, SlotKey, check_bids
 from themis.errors import ScenarioError
 
 __all__ = ["Payment", "clear_auction"]
@@ -60,26 +61,27 @@ def clear_auction(  # noqa: PLR0913 - the contract's signature, and the rules by
     ScenarioError
         An app bids twice, a slot is unknown, or a value is out of range.
     """
+    given = {
+        "payment": payment,
+        "seed": seed,
+        "fairness_knob": fairness_knob,
+        "outside_option": outside_option,
+        "leftover": leftover,
+        "lease_s": lease_s,
+        "cluster_gpus": cluster_gpus,
+    }
+    check_rules(given)
     slots = _offer(offer)
+    check_bids(slots, bids)
     ordered = sorted(bids, key=_tie_order)
-    _refuse_twice([bid.app_id for bid in ordered])
-    if not 0 <= fairness_knob <= 1:
-        raise ScenarioError(f"fairness_knob is {fairness_knob!r}: expected a number from 0 to 1")
-    if not lease_s > 0:
-        raise ScenarioError(f"lease_s is {lease_s!r}: expected a number above 0")
-    if not isinstance(seed, int) or not 0 <= seed < 2**64:
-        raise ScenarioError(f"seed is {seed!r}: expected a whole number from 0 to 2^64 - 1")
     held = [bid.held for bid in ordered if isinstance(bid, AppState)]
     numbering = _Numbering(slots, [key for where in held for key in where])
     in_use = sum(slots.gpus) + sum(sum(where.values()) for where in held)
     rules = {
-        "payment": payment,
-        "leftover": leftover,
-        "outside_option": outside_option,
+        **given,
         "fairness_knob": float(fairness_knob),
         "lease_s": float(lease_s),
         "cluster_gpus": in_use if cluster_gpus is None else cluster_gpus,
-        "seed": seed,
     }
     core = _core.clear_auction(
         numbering.slots, [_core_bid(bid, slots, numbering) for bid in ordered], rules
@@ -91,9 +93,7 @@ class _Numbering:
     """Slots in the core's order: by rack, machine and slot, whatever the order of the offer."""
 
     def __init__(self, offer: Offer, held: Sequence[SlotKey]) -> None:
-        gpus = dict(zip(offer.slots, offer.gpus, strict=True)) | {
-            key: 0 for key in held if key not in offer.slots
-        }
+        gpus = dict.fromkeys(held, 0) | dict(zip(offer.slots, offer.gpus, strict=True))
         self.keys: list[SlotKey] = sorted(gpus, key=_label_order)
         self.number = {key: at for at, key in enumerate(self.keys)}
         racks = {key[0]: at for at, key in enumerate(self.keys)}
@@ -111,12 +111,6 @@ def _label_order(key: SlotKey) -> tuple[tuple[bool, int, str], ...]:
 def _tie_order(bid: Bid | AppState) -> tuple[float, str]:
     elapsed_s = bid.elapsed_s if isinstance(bid, AppState) else 0.0
     return (-elapsed_s, bid.app_id)
-
-
-def _refuse_twice(app_ids: Sequence[str]) -> None:
-    for app_id in app_ids:
-        if app_ids.count(app_id) > 1:
-            raise ScenarioError(f"app {app_id!r} bids {app_ids.count(app_id)} times: expected once")
 
 
 def _offer(
@@ -160,20 +154,4 @@ def _counts(
     counts: Counts, offer: Offer, numbering: _Numbering, where: str
 ) -> list[tuple[int, int]]:
     """Return the (slot number, GPUs) of a row of a bid."""
-    if isinstance(counts, Mapping):
-        wanted = [(offer.position(key, where), gpus) for key, gpus in counts.items()]
-    else:
-        if len(counts) != len(offer.slots):
-            raise ScenarioError(
-                f"{where}: {len(counts)} counts: expected one a slot of the offer, "
-                f"{len(offer.slots)}"
-            )
-        wanted = list(enumerate(counts))
-    for at, gpus in wanted:
-        if not isinstance(gpus, int) or isinstance(gpus, bool) or gpus < 0:
-            raise ScenarioError(
-                f"{where}: count at slot {offer.slots[at]} is {gpus!r}: "
-                "expected a whole number from 0"
-            )
-    # A row beyond the offer stays a row: it loses, and the outcome says so.
-    return [(numbering.number[offer.slots[at]], gpus) for at, gpus in wanted if gpus]
+    return [(numbering.number[key], gpus) for key, gpus in offer.wanted(counts, where)]

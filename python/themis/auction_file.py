@@ -9,7 +9,8 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from themis.bids import AppState, Bid, Counts, Offer, SlotKey
+from themis.auction_rules import CHOICES, check_label, check_rules
+from themis.bids import AppState, Bid, Counts, Offer, SlotKey, check_bids
 from themis.errors import ScenarioError
 from themis.nearest import nearest
 
@@ -20,12 +21,7 @@ __all__ = ["AuctionRequest", "read_auction"]
 
 _Made = TypeVar("_Made", Bid, AppState)
 
-_CHOICES = {
-    "payment": ("lottery", "lease", "gpus", "gpus_random", "none"),
-    "outside_option": ("min_bundle", "fair_share", "cached", "unbounded"),
-    "leftover": ("random", "worst_first"),
-}
-_NUMBERS = {"seed": int, "fairness_knob": float, "lease_s": float, "cluster_gpus": int}
+_RULES = (*CHOICES, "seed", "fairness_knob", "lease_s", "cluster_gpus")
 _SLOT_KEYS = ("rack", "machine", "slot", "gpus")
 _TABLE_KEYS = ("app_id", "rho_empty", "rows")
 _STATE_NEEDS = ("app_id", "elapsed_s", "work_left_s", "gang_size", "max_gpus", "t_id_s")
@@ -81,37 +77,36 @@ def read_auction(path: str | PathLike[str]) -> AuctionRequest:
     """
     file = Path(path)
     try:
-        document = json.loads(file.read_bytes())
+        content = file.read_bytes()
     except OSError as error:
         raise ScenarioError(f"{file}: cannot be read: {error.strerror}") from error
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ScenarioError(f"{file}: not JSON: {error}") from error
     try:
-        return _request(document)
+        return _request(json.loads(content, object_pairs_hook=_once))
     except ScenarioError as error:
         raise ScenarioError(f"{file}: {error}") from error
+    except (ValueError, RecursionError) as error:
+        raise ScenarioError(f"{file}: not JSON: {error}") from error
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a table whose keys stand once each."""
+    table = dict(pairs)
+    if len(table) < len(pairs):
+        twice = next(key for at, (key, _) in enumerate(pairs) if key in dict(pairs[:at]))
+        raise ScenarioError(f"key {twice!r} stands twice in one table: expected each once")
+    return table
 
 
 def _request(document: object) -> AuctionRequest:
-    table = _table(document, "the file", needs=("offer", "bids"), may=(*_CHOICES, *_NUMBERS))
+    table = _table(document, "the file", needs=("offer", "bids"), may=_RULES)
     slots = [_slot(row, f"offer[{at}]") for at, row in enumerate(_list(table["offer"], "offer"))]
     offer = Offer.of([(*key, gpus) for key, gpus in slots])
     bids = tuple(
         _bid(row, offer, f"bids[{at}]") for at, row in enumerate(_list(table["bids"], "bids"))
     )
     rules = {name: value for name, value in table.items() if name not in ("offer", "bids")}
-    for name, choices in _CHOICES.items():
-        if name in rules and rules[name] not in choices:
-            hint = nearest(str(rules[name]), choices)
-            raise ScenarioError(
-                f"{name} is {rules[name]!r}{hint}: expected one of {', '.join(choices)}"
-            )
-    for name, kind in _NUMBERS.items():
-        value = rules.get(name)
-        allowed = (int, float) if kind is float else (int,)
-        if name in rules and (isinstance(value, bool) or not isinstance(value, allowed)):
-            what = "a number" if kind is float else "a whole number"
-            raise ScenarioError(f"{name} is {value!r}: expected {what}")
+    check_rules(rules)
+    check_bids(offer, bids)
     return AuctionRequest(offer, bids, rules)
 
 
@@ -161,7 +156,13 @@ def _held(value: object, offer: Offer, where: str) -> dict[SlotKey, int]:
                 f"{where} has {len(rows)} counts: expected one a slot, {len(offer.slots)}"
             )
         return {key: gpus for key, gpus in zip(offer.slots, rows, strict=True) if gpus}
-    return dict(_slot(row, f"{where}[{at}]") for at, row in enumerate(rows))
+    held: dict[SlotKey, int] = {}
+    for at, row in enumerate(rows):
+        key, gpus = _slot(row, f"{where}[{at}]")
+        if key in held:
+            raise ScenarioError(f"{where}[{at}]: slot {key} stands twice: expected each once")
+        held[key] = gpus
+    return held
 
 
 def _slot(row: object, where: str) -> tuple[SlotKey, int]:
@@ -173,8 +174,7 @@ def _slot(row: object, where: str) -> tuple[SlotKey, int]:
     table = _table(row, where, needs=("machine", "gpus"), may=("rack", "slot"))
     labels = table.get("rack", 0), table["machine"], table.get("slot", 0)
     for name, label in zip(_SLOT_KEYS, labels, strict=False):
-        if isinstance(label, bool) or not isinstance(label, int | str):
-            raise ScenarioError(f"{where}.{name} is {label!r}: expected a whole number or text")
+        check_label(f"{where}.{name}", label)
     return labels, table["gpus"]
 
 

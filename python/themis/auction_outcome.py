@@ -44,7 +44,7 @@ class AuctionOutcome:
         No allocation has a larger sum.
     gap
         exp((upper_bound - objective) / bidders) - 1: how much larger the geometric mean of V could
-        be at most.
+        be at most. Infinite where more apps of unbounded rho might have been served.
     payment
         How payments were charged.
     """
@@ -121,11 +121,12 @@ class AuctionOutcome:
         return total
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, JSON-able: frames as lists of rows, null where a rho is unbounded."""
+        """Everything, JSON-able: frames as lists of rows, null where a rho or gap is unbounded."""
         frames = ("allocation", "payments", "leftovers", "bids", "winners", "reasons")
         figures = ("payment", "objective", "upper_bound", "gap", "gap_log")
         return {
             **{name: getattr(self, name) for name in figures},
+            "gap": self.gap if math.isfinite(self.gap) else None,
             **{name: getattr(self, name).to_dicts() for name in frames},
         }
 
@@ -241,28 +242,47 @@ def _cheapest_win(entries: Sequence[Mapping[str, Any]]) -> float | None:
 def _explain(
     bid: Bid | AppState, entry: Mapping[str, Any], payment: str, cheapest: float | None
 ) -> str:
-    won, kept, left = (_gpus(entry[part]) for part in ("won", "kept", "leftover"))
-    paid = f"c = {entry['c']:.4g}"
-    match entry["reason"], payment:
-        case "won", "lease":
-            text = f"won {won} GPUs, pays {paid}: keeps them for that share of a lease"
-        case "won", _:
-            text = f"won {won} GPUs, pays {paid}" + (f": keeps {kept}" if kept < won else "")
-        case "paid_all", "lottery":
-            text = f"won {won} GPUs, but lost the lottery, which it wins with {paid}"
-        case "paid_all", _:
-            text = f"won {won} GPUs, but {paid} leaves no whole gang"
-        case "leftover", _:
-            text = "won nothing" if not won else f"won {won} GPUs, but {paid} took them"
-        case "not_visible", _:
-            text = "not among the worst off, and nothing was left that it could use"
-        case "no_useful_bundle", _ if isinstance(bid, AppState):
-            text = f"no part of the offer helps: it needs {bid.gang_size} GPUs or more at once"
-        case "no_useful_bundle", _:
-            text = "no row of its bid is within the offer and worth more than winning nothing"
-        case _:
-            text = _outbid(entry, cheapest)
+    left = _gpus(entry["leftover"])
+    if entry["won"]:
+        text = _explain_win(entry, payment)
+    elif entry["reason"] == "leftover":
+        text = "won nothing"
+    elif _is_full(bid):
+        text = "holds all the GPUs that it can use"
+    elif entry["reason"] == "not_visible":
+        text = "not among the worst off, and nothing was left that it could use"
+    elif entry["reason"] == "outbid":
+        text = _outbid(entry, cheapest)
+    elif isinstance(bid, AppState):
+        text = f"no part of the offer helps: {_needs(bid)}"
+    else:
+        text = "no row of its bid is within the offer and worth more than winning nothing"
     return f"{text}; {left} GPUs were left over for it" if left else text
+
+
+def _explain_win(entry: Mapping[str, Any], payment: str) -> str:
+    won, kept, paid = _gpus(entry["won"]), _gpus(entry["kept"]), f"c = {entry['c']:.4g}"
+    if payment == "none":
+        return f"won {won} GPUs; no payment is charged ({paid})"
+    if payment == "lease":
+        return f"won {won} GPUs, pays {paid}: keeps them for that share of a lease"
+    if kept == won:
+        return f"won {won} GPUs, pays {paid}"
+    if kept:
+        return f"won {won} GPUs, pays {paid}: keeps {kept}"
+    if payment == "lottery":
+        return f"won {won} GPUs, but lost the lottery, which it wins with {paid}"
+    return f"won {won} GPUs, but {paid} leaves no whole gang"
+
+
+def _is_full(bid: Bid | AppState) -> bool:
+    return isinstance(bid, AppState) and sum(bid.held.values()) >= bid.max_gpus
+
+
+def _needs(bid: AppState) -> str:
+    if sum(bid.held.values()) >= bid.gang_size:
+        return "nothing on offer would speed up what it holds"
+    return f"it needs {bid.gang_size} GPUs or more at once"
 
 
 def _outbid(entry: Mapping[str, Any], cheapest: float | None) -> str:

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
+from themis.auction_rules import MOST_GPUS, check_label, check_number, check_whole
 from themis.errors import ScenarioError
 from themis.nearest import nearest
 from themis.profiles import COLD_START, PROFILES, Profile
 
-__all__ = ["AppState", "Bid", "Label", "Offer", "SlotKey"]
+__all__ = ["AppState", "Bid", "Counts", "Label", "Offer", "SlotKey", "check_bids"]
 
 Label = int | str
 SlotKey = tuple[Label, Label, Label]
 """(rack, machine, slot): whole numbers or text."""
 
-_MOST_GPUS = 2**24
+_MOST_MACHINE_GPUS = 2**16
+_MOST_JOBS = 2**16
 
 
 @dataclass(frozen=True)
@@ -43,16 +45,28 @@ class Offer:
     def __post_init__(self) -> None:
         if not self.slots:
             raise ScenarioError("offer: no slot: expected one or more (rack, machine, slot)")
-        racks: dict[Label, Label] = {}
+        if len(self.slots) != len(self.gpus):
+            raise ScenarioError(f"offer: {len(self.slots)} slots, but {len(self.gpus)} counts")
+        machines: dict[Label, int] = {}
         for at, (key, gpus) in enumerate(zip(self.slots, self.gpus, strict=True)):
-            if key in self.slots[:at]:
+            check_slot(f"offer[{at}]", key)
+            check_whole(f"offer: slot {key}: gpus", gpus, least=0, most=_MOST_MACHINE_GPUS)
+            if self.positions[key] != at:
                 raise ScenarioError(f"offer: slot {key} stands twice: expected each once")
-            _whole(f"offer: slot {key}: gpus", gpus, least=0)
-            rack, machine, _ = key
-            if racks.setdefault(machine, rack) != rack:
+            machines[key[1]] = machines.get(key[1], 0) + gpus
+            if machines[key[1]] > _MOST_MACHINE_GPUS:
                 raise ScenarioError(
-                    f"offer: machine {machine!r} is in racks {racks[machine]!r} and {rack!r}"
+                    f"offer: machine {key[1]!r} has {machines[key[1]]} GPUs: "
+                    f"expected at most {_MOST_MACHINE_GPUS}"
                 )
+        if sum(self.gpus) > MOST_GPUS:
+            raise ScenarioError(f"offer: {sum(self.gpus)} GPUs: expected at most {MOST_GPUS}")
+        check_racks((key, "offer") for key in self.slots)
+
+    @cached_property
+    def positions(self) -> Mapping[SlotKey, int]:
+        """The number of each slot (of the first, where one stands twice)."""
+        return {key: at for at, key in reversed(list(enumerate(self.slots)))}
 
     @classmethod
     def of(cls, slots: Mapping[SlotKey, int] | Sequence[tuple[Label, Label, Label, int]]) -> Offer:
@@ -67,28 +81,87 @@ class Offer:
         if isinstance(slots, Mapping):
             rows = [(*key, n) if isinstance(key, tuple) else (key, n) for key, n in slots.items()]
         else:
-            rows = [tuple(row) for row in slots]
+            if not _is_list(slots):
+                raise ScenarioError(f"offer is {slots!r}: expected slots and their free GPUs")
+            rows = [tuple(row) if isinstance(row, Sequence) else (row,) for row in slots]
         for at, row in enumerate(rows):
-            labels_fine = all(isinstance(label, int | str) for label in row[:3])
-            if len(row) != 4 or not labels_fine:  # noqa: PLR2004 - rack, machine, slot, GPUs
+            if len(row) != 4:  # noqa: PLR2004 - rack, machine, slot, GPUs
                 raise ScenarioError(f"offer[{at}] is {row!r}: expected rack, machine, slot, GPUs")
         keys = tuple((row[0], row[1], row[2]) for row in rows)
         return cls(keys, tuple(row[3] for row in rows))
 
-    def position(self, key: SlotKey, where: str) -> int:
-        """Return the number of a slot.
+    def wanted(self, counts: Counts, where: str) -> list[tuple[SlotKey, int]]:
+        """Return the slots that a row of a bid asks for, and how many GPUs of each.
+
+        More GPUs than are on offer stay a row: it loses, and the outcome says so.
 
         Raises
         ------
         ScenarioError
-            The offer has no such slot; `where` says who asked.
+            The offer has no such slot, there are too many or too few counts, or one is no whole
+            number from 0; `where` says whose they are.
         """
-        if key not in self.slots:
-            raise ScenarioError(f"{where}: slot {key} is not in the offer")
-        return self.slots.index(key)
+        if isinstance(counts, Mapping):
+            rows = list(counts.items())
+        elif not _is_list(counts):
+            raise ScenarioError(f"{where}: counts are {counts!r}: expected one a slot of the offer")
+        elif len(counts) != len(self.slots):
+            raise ScenarioError(
+                f"{where}: {len(counts)} counts: expected one a slot of the offer, "
+                f"{len(self.slots)}"
+            )
+        else:
+            rows = list(zip(self.slots, counts, strict=True))
+        for key, gpus in rows:
+            if key not in self.positions:
+                raise ScenarioError(f"{where}: slot {key} is not in the offer")
+            check_whole(f"{where}: count at slot {key}", gpus, least=0)
+        return [(key, gpus) for key, gpus in rows if gpus]
 
 
 Counts = Sequence[int] | Mapping[SlotKey, int]
+
+
+def check_slot(where: str, key: object) -> None:
+    """Refuse what is no (rack, machine, slot).
+
+    Raises
+    ------
+    ScenarioError
+        It has another shape, or a label is neither a whole number nor text.
+    """
+    if not isinstance(key, tuple) or len(key) != 3:  # noqa: PLR2004 - rack, machine, slot
+        raise ScenarioError(f"{where}: slot is {key!r}: expected (rack, machine, slot)")
+    for name, label in zip(("rack", "machine", "slot"), key, strict=True):
+        check_label(f"{where}: {name}", label)
+
+
+def check_racks(places: Iterable[tuple[SlotKey, str]]) -> None:
+    """Refuse machines in two racks, and labels that differ but read the same (1 and "1").
+
+    Parameters
+    ----------
+    places
+        Slots, and for messages where each was named.
+
+    Raises
+    ------
+    ScenarioError
+        The first such machine or label.
+    """
+    racks: dict[Label, Label] = {}
+    names: dict[tuple[int, str], Label] = {}
+    for key, where in places:
+        rack, machine, _ = key
+        if racks.setdefault(machine, rack) != rack:
+            raise ScenarioError(
+                f"{where}: machine {machine!r} is in rack {rack!r}, and in rack "
+                f"{racks[machine]!r} elsewhere: expected one"
+            )
+        for at, label in enumerate(key):
+            known = names.setdefault((at, str(label)), label)
+            if known != label:
+                raise ScenarioError(f"{where}: labels {known!r} and {label!r} read the same")
 
 
 @dataclass(frozen=True)
@@ -119,11 +192,13 @@ class Bid:
         _app_id(self.app_id)
         where = f"bid of app {self.app_id!r}"
         if self.rho_empty is not None:
-            _number(f"{where}: rho_empty", self.rho_empty, "above 0", above=0, infinite=True)
+            check_number(f"{where}: rho_empty", self.rho_empty, "above 0", above=0, infinite=True)
+        if not _is_list(self.rows):
+            raise ScenarioError(f"{where}: rows is {self.rows!r}: expected a list")
         for at, row in enumerate(self.rows):
-            if not (isinstance(row, Sequence) and len(row) == 2):  # noqa: PLR2004 - counts, rho
+            if isinstance(row, str) or not (isinstance(row, Sequence) and len(row) == 2):  # noqa: PLR2004 - counts, rho
                 raise ScenarioError(f"{where}: rows[{at}] is {row!r}: expected (counts, rho)")
-            _number(f"{where}: rows[{at}]: rho", row[1], "above 0", above=0, infinite=True)
+            check_number(f"{where}: rows[{at}]: rho", row[1], "above 0", above=0, infinite=True)
 
 
 @dataclass(frozen=True)
@@ -173,15 +248,23 @@ class AppState:
     def __post_init__(self) -> None:
         _app_id(self.app_id)
         where = f"app {self.app_id!r}"
-        _number(f"{where}: elapsed_s", self.elapsed_s, "at least 0", least=0)
-        _number(f"{where}: work_left_s", self.work_left_s, "above 0", above=0)
-        _number(f"{where}: t_id_s", self.t_id_s, "above 0", above=0)
-        _number(f"{where}: n_avg", self.n_avg, "at least 1", least=1)
-        _whole(f"{where}: jobs", self.jobs, least=1)
-        _whole(f"{where}: gang_size", self.gang_size, least=1)
-        _whole(f"{where}: max_gpus", self.max_gpus, least=self.gang_size * self.jobs)
+        check_number(f"{where}: elapsed_s", self.elapsed_s, "at least 0", least=0)
+        check_number(f"{where}: work_left_s", self.work_left_s, "above 0", above=0)
+        check_number(f"{where}: t_id_s", self.t_id_s, "above 0", above=0)
+        check_number(f"{where}: n_avg", self.n_avg, "at least 1", least=1)
+        check_whole(f"{where}: jobs", self.jobs, least=1, most=_MOST_JOBS)
+        check_whole(f"{where}: gang_size", self.gang_size, least=1)
+        check_whole(f"{where}: max_gpus", self.max_gpus, least=1)
+        if self.max_gpus < self.gang_size * self.jobs:
+            raise ScenarioError(
+                f"{where}: max_gpus is {self.max_gpus}: expected at least gang_size x jobs "
+                f"({self.gang_size * self.jobs})"
+            )
+        if not isinstance(self.held, Mapping):
+            raise ScenarioError(f"{where}: held is {self.held!r}: expected {{slot: GPUs}}")
         for key, gpus in self.held.items():
-            _whole(f"{where}: held at {key}", gpus, least=0)
+            check_slot(f"{where}: held", key)
+            check_whole(f"{where}: held at {key}", gpus, least=0)
         if sum(self.held.values()) > self.max_gpus:
             raise ScenarioError(
                 f"{where}: held is {sum(self.held.values())} GPUs: "
@@ -198,6 +281,11 @@ class AppState:
             The profile is unknown, or its scores are out of range.
         """
         if not isinstance(self.profile, str):
+            where = f"app {self.app_id!r}: profile"
+            if not _is_list(self.profile):
+                raise ScenarioError(f"{where} is {self.profile!r}: expected a name or 4 scores")
+            for at, score in enumerate(self.profile):
+                check_number(f"{where}[{at}]", score, "in (0, 1]", above=0, most=1)
             return Profile.from_scores(self.profile, name=self.app_id)
         if self.profile not in PROFILES:
             hint = nearest(self.profile, PROFILES)
@@ -208,30 +296,44 @@ class AppState:
         return PROFILES[self.profile]
 
 
+def _is_list(value: object) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str)
+
+
 def _app_id(value: object) -> None:
     if not isinstance(value, str) or not value:
         raise ScenarioError(f"app_id is {value!r}: expected text")
+    check_label("app_id", value)
 
 
-def _whole(where: str, value: object, *, least: int) -> None:
-    fine = isinstance(value, int) and not isinstance(value, bool)
-    if not fine or not least <= value <= _MOST_GPUS:  # type: ignore[operator]
-        raise ScenarioError(f"{where} is {value!r}: expected a whole number from {least}")
+def check_bids(offer: Offer, bids: object) -> None:
+    """Refuse bids that do not fit together, or that do not fit the offer.
 
-
-def _number(  # noqa: PLR0913 - two kinds of bound
-    where: str,
-    value: object,
-    expected: str,
-    *,
-    above: float = -math.inf,
-    least: float = -math.inf,
-    infinite: bool = False,
-) -> None:
-    fine = isinstance(value, int | float) and not isinstance(value, bool)
-    if fine and (math.isfinite(value) or (infinite and value == math.inf)):  # type: ignore[arg-type]
-        fine = value > above and value >= least  # type: ignore[operator]
-    else:
-        fine = False
-    if not fine:
-        raise ScenarioError(f"{where} is {value!r}: expected a number {expected}")
+    Raises
+    ------
+    ScenarioError
+        What is given is no list of bids, an app bids twice, a row asks for an unknown slot, or a
+        machine with held GPUs is in another rack than on offer.
+    """
+    if not isinstance(bids, Sequence) or isinstance(bids, str):
+        raise ScenarioError(f"bids is {bids!r}: expected a list of Bid and AppState")
+    seen: dict[str, int] = {}
+    for at, bid in enumerate(bids):
+        if not isinstance(bid, Bid | AppState):
+            raise ScenarioError(f"bids[{at}] is {bid!r}: expected a Bid or an AppState")
+        if seen.setdefault(bid.app_id, at) != at:
+            raise ScenarioError(
+                f"bids[{at}]: app {bid.app_id!r} bids twice: "
+                f"expected once, and bids[{seen[bid.app_id]}] is its"
+            )
+        where = f"bids[{at}]: app {bid.app_id!r}"
+        if isinstance(bid, Bid):
+            for row, (counts, _) in enumerate(bid.rows):
+                offer.wanted(counts, f"{where}: rows[{row}]")
+    held = [
+        (key, f"app {bid.app_id!r}: held")
+        for bid in bids
+        if isinstance(bid, AppState)
+        for key in bid.held
+    ]
+    check_racks([*((key, "offer") for key in offer.slots), *held])

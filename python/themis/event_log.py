@@ -172,7 +172,9 @@ def _auctions(columns: Columns) -> pl.DataFrame:
     rows = len(columns["at_us"])
     ids = pl.int_range(rows, eager=True).cast(pl.String)
     rest = {name: values for name, values in columns.items() if name != "at_us"}
-    return pl.DataFrame({"auction_id": ids, "at_s": columns["at_us"] / _US, **rest})
+    table = pl.DataFrame({"auction_id": ids, "at_s": columns["at_us"] / _US, **rest})
+    # Infinite where more apps of unbounded rho might have been served: no figure.
+    return table.with_columns(gap=pl.when(pl.col("gap").is_finite()).then("gap"))
 
 
 def _usage(columns: Columns, gpus: int) -> pl.DataFrame:
