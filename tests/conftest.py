@@ -9,6 +9,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# Machines may be busy: time decides nothing. The same examples in every run of the checks.
+settings.register_profile(
+    "themis",
+    deadline=None,
+    derandomize=bool(os.environ.get("CI")),
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("themis")
 
 Themis = Callable[..., subprocess.CompletedProcess[str]]
 
