@@ -20,7 +20,7 @@ from themis.errors import ClusterError
 if TYPE_CHECKING:
     from themis import _core
 
-__all__ = ["Cluster"]
+__all__ = ["UNTYPED", "Cluster"]
 
 _SCHEMA: dict[str, pl.DataType] = {
     "machine": pl.String(),
@@ -31,7 +31,8 @@ _SCHEMA: dict[str, pl.DataType] = {
 }
 
 _MOST_GPUS = 2**24
-_DEFAULT_TYPE = "gpu"
+UNTYPED = "gpu"
+"""GPU type of machines for which none was given."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -65,7 +66,7 @@ class Cluster:
         gpus_per_machine: int,
         racks: int = 1,
         slot_gpus: int | None = None,
-        gpu_type: str = _DEFAULT_TYPE,
+        gpu_type: str = UNTYPED,
     ) -> Cluster:
         """Return a cluster of equal machines, spread evenly over racks.
 
@@ -139,7 +140,7 @@ class Cluster:
             )
         defaults = {
             "rack": pl.lit("r0"),
-            "gpu_type": pl.lit(_DEFAULT_TYPE),
+            "gpu_type": pl.lit(UNTYPED),
             "slot_gpus": pl.col("gpus"),
         }
         absent = {name: value for name, value in defaults.items() if name not in frame.columns}
@@ -151,7 +152,7 @@ class Cluster:
             raise ClusterError(f"machine list: {error}") from error
         filled = full.with_columns(
             pl.col("rack").fill_null("r0"),
-            pl.col("gpu_type").fill_null(_DEFAULT_TYPE),
+            pl.col("gpu_type").fill_null(UNTYPED),
             pl.col("slot_gpus").fill_null(pl.col("gpus")),
         )
         return cls(filled.sort("rack", "machine"))
@@ -240,7 +241,7 @@ class Cluster:
             [MachineKind(gpus, gpu_type, slot) for _, gpus, gpu_type, slot in group]
             for _, group in groupby(rows, key=lambda row: row[0])
         ]
-        return spec_text(racks, plain_type=_DEFAULT_TYPE)
+        return spec_text(racks, plain_type=UNTYPED)
 
     def __repr__(self) -> str:
         return f"Cluster({self}: {self.gpus} GPUs, {self.machines.height} machines)"

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from themis.cluster import Cluster
+from themis.cluster import UNTYPED, Cluster
 from themis.errors import ScenarioError
 from themis.profiles import COLD_START, PROFILES, Profile
 from themis.workload import Workload
@@ -114,9 +114,11 @@ def _refuse_what_is_missing(workload: Workload, cluster: Cluster) -> None:
             f"app {app!r}: weight is {weight}: this version shares equally, expected 1"
         )
     here = set(cluster.gpu_types)
+    if here == {UNTYPED}:
+        return  # the cluster says nothing about types
     restricted = workload.apps.filter(pl.col("gpu_types").is_not_null())
     for app, types in restricted.select("app_id", "gpu_types").iter_rows():
-        if not here <= set(str(types).split("|")):
+        if not here <= {word.strip() for word in str(types).split("|")}:
             raise ScenarioError(
                 f"app {app!r}: gpu_types is {types!r} on a cluster of {', '.join(sorted(here))}: "
                 "this version runs apps that may use every GPU of the cluster"

@@ -128,8 +128,8 @@ def _with_rho(table: pl.DataFrame, end_s: float) -> pl.DataFrame:
         .then(pl.lit("every job needs more GPUs than the cluster has"))
         .when(~pl.col("ended") & (pl.col("arrival_s") > end_s))
         .then(pl.lit("arrives after the horizon"))
-        .when(~pl.col("ended"))
-        .then(pl.lit("cut off by the horizon: rho is a lower bound"))
+        .when(~pl.col("ended") & ideal.fill_null(value=False))
+        .then(pl.lit("cut off by the horizon: rho counts the time so far and the rest alone"))
         .when(some)
         .then(pl.format("{} of {} jobs are infeasible", "infeasible", "jobs"))
         .when(~ideal.fill_null(value=False))
@@ -141,7 +141,7 @@ def _with_rho(table: pl.DataFrame, end_s: float) -> pl.DataFrame:
         reason=reason,
         end_s=pl.when(hopeless).then(None).otherwise("end_s"),
         rho=pl.when(counted).then(pl.col("t_sh_s") / pl.col("t_id_s")),
-        rho_is_bound=~pl.col("ended"),
+        rho_is_bound=~pl.col("ended") & counted.fill_null(value=False),
         rho_floor=pl.when(counted).then(pl.col("t_alone_s") / pl.col("t_id_s")),
         queue_s=pl.col("first_gpu_s") - pl.col("arrival_s"),
         t_id_s=pl.when(counted).then("t_id_s"),

@@ -240,7 +240,7 @@ class Scenario(BaseModel):
         if table.trace is not None:
             workload = read_trace(table.trace, format=table.format, **table.options)
         else:
-            workload = generate(table.generate or "", **{"seed": self.seed, **table.params})
+            workload = generate(table.generate or "", self.seed, **self._params())
         if table.window is not None:
             workload = workload.window(**table.window.model_dump(exclude_none=True))
         if table.sample is not None:

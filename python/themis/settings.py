@@ -53,7 +53,7 @@ class PolicySettings(BaseModel):
         default=60.0,
         ge=0,
         le=_LONGEST_S,
-        description="shortest lease that payments and round ends may leave, in seconds",
+        description="shortest lease that a payment leaves, unless the round ends first; in seconds",
     )
 
 

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from themis.check import check_trace
-from themis.generate import generate
+from themis.synthetic import generate
 
 DATA = Path(__file__).parents[1] / "data"
 

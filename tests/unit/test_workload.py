@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from themis.errors import TraceError
-from themis.generate import generate
+from themis.synthetic import generate
 from themis.traces import read_trace
 from themis.traces.schema import APPS, JOBS
 from themis.workload import Workload

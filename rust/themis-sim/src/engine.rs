@@ -1,6 +1,6 @@
 //! The event loop.
 //!
-//! One instant after the other: what ends, what expires, what arrives, then one decision.
+//! One instant after the other: what ends, what arrives, what expires, then one decision.
 
 use std::sync::Arc;
 
@@ -80,10 +80,7 @@ impl<'w> Engine<'w> {
         let job = self.submissions.get(self.next_job);
         let job = job.map(|job| state.workload.jobs[*job as usize].submit_us);
         let expiry = if leases && self.contended { state.expiries.peek() } else { None };
-        [end, app, job, expiry.map(|(at_us, _)| at_us.max(state.now_us))]
-            .into_iter()
-            .flatten()
-            .min()
+        [end, app, job, expiry.map(|(at_us, _)| at_us)].into_iter().flatten().min()
     }
 
     fn instant(&mut self, policy: &mut dyn Policy) -> Result<(), SimError> {
@@ -93,11 +90,15 @@ impl<'w> Engine<'w> {
         self.arrive();
         // 3. Lease expiries; they matter only when somebody competes.
         if policy.leases() && self.state.is_contended() {
-            expire(&mut self.state);
+            expire(&mut self.state, true);
         }
         // 4. One decision over all that is free.
         self.decide(policy)?;
         self.contended = self.state.is_contended();
+        if policy.leases() && self.contended {
+            // Leases that nobody wanted at this instant go on to their next end.
+            expire(&mut self.state, false);
+        }
         let state = &mut self.state;
         let used = state.topology.gpus() - state.tenures.free().total();
         let waits = |app: &&u32| state.apps[**app as usize].gpus == 0;
@@ -141,7 +142,7 @@ impl<'w> Engine<'w> {
                 break;
             }
             let number = self.next_app as u32;
-            if state.gpu_jobs(number).next().is_some() {
+            if state.apps[self.next_app].unfinished_gpu > 0 {
                 state.active.push(number);
                 state.contention.change(state.now_us, 1);
             }
@@ -192,7 +193,7 @@ impl<'w> Engine<'w> {
         }
         for app in 0..state.apps.len() as u32 {
             let run = &mut state.apps[app as usize];
-            if run.end_us.is_none() && run.arrival_us <= state.now_us {
+            if run.gpu_end_us.is_none() && run.arrival_us <= state.now_us {
                 run.n_avg = state.contention.n_avg(run.arrival_us, run.area_then, state.now_us);
             }
         }
@@ -257,10 +258,12 @@ fn reuse(state: &mut State<'_>, app: u32, spare: Vec<u32>, leases: bool) {
     state.release(&spare, EndedBy::JobEnd);
 }
 
-/// Marks the leases that end now, and plans the next ends of the apps concerned. A job that would
-/// be left with less than its gang offers all that it has: nothing is ever held half.
-fn expire(state: &mut State<'_>) {
+/// Marks the leases that end now (or lets them go on), and plans the next ends of the apps
+/// concerned. A job that would be left with less than its gang offers all that it has: nothing is
+/// ever held half.
+fn expire(state: &mut State<'_>, mark: bool) {
     let now_us = state.now_us;
+    let from_us = if mark { now_us } else { now_us + 1 };
     while let Some((at_us, app)) = state.expiries.peek() {
         if at_us > now_us {
             return;
@@ -275,7 +278,7 @@ fn expire(state: &mut State<'_>) {
             }
             for gpu in &job.gpus {
                 let expiry_us = state.tenures.of(*gpu).map_or(i64::MAX, |t| t.expiry_us);
-                let due_us = state.clock.due(expiry_us, now_us);
+                let due_us = state.clock.due(expiry_us, from_us);
                 if due_us == now_us {
                     job.expired.push(*gpu);
                 } else {

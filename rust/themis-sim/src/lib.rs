@@ -1,8 +1,8 @@
 //! The simulator: a cluster, a workload and a policy in, an event log out.
 //!
 //! # Ordering contract
-//! Time is integer microseconds. At one instant, in this order: job ends, lease expiries,
-//! arrivals, then one scheduling decision over all GPUs that are free. Release comes before
+//! Time is integer microseconds. At one instant, in this order: job ends, arrivals, lease
+//! expiries, then one scheduling decision over all GPUs that are free. Release comes before
 //! allocation, so that no GPU is ever used twice. Equal events keep the order of their app and
 //! job numbers, which the caller gives by (arrival, app id) and (submission, job id).
 //!

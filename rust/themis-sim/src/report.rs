@@ -26,9 +26,10 @@ fn app_columns(state: &State<'_>) -> AppColumns {
         } else {
             f64::NAN
         };
-        let elapsed_s = (run.end_us.unwrap_or(state.now_us) - run.arrival_us) as f64 / 1e6;
+        let elapsed_s = (run.gpu_end_us.unwrap_or(state.now_us) - run.arrival_us) as f64 / 1e6;
         let rest = || alone(state, number, |job| state.jobs[job].work_left);
-        let rest_s = if run.end_us.is_some() { 0.0 } else { rest().time_alone(&state.topology) };
+        let rest_s =
+            if run.gpu_end_us.is_some() { 0.0 } else { rest().time_alone(&state.topology) };
         let running = run.run_gpu_us as f64;
         columns.first_gpu_us.push(run.first_gpu_us.unwrap_or(-1));
         columns.end_us.push(run.end_us.unwrap_or(-1));
@@ -36,9 +37,9 @@ fn app_columns(state: &State<'_>) -> AppColumns {
         columns.useful_gpu_us.push(useful);
         columns.slowed_gpu_us.push(running - useful);
         columns.switching_gpu_us.push(run.switching_gpu_us);
-        columns.n_avg.push(if arrived { run.n_avg } else { f64::NAN });
+        columns.n_avg.push(if arrived && has_work { run.n_avg } else { f64::NAN });
         columns.t_id_s.push(t_id_s);
-        columns.t_sh_s.push(if arrived { elapsed_s + rest_s } else { f64::NAN });
+        columns.t_sh_s.push(if arrived && has_work { elapsed_s + rest_s } else { f64::NAN });
         columns.t_alone_s.push(if has_work { whole.time_alone(&state.topology) } else { f64::NAN });
         columns.placement_score.push(if running > 0.0 {
             run.paced_gpu_us / running

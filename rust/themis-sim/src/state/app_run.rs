@@ -11,6 +11,8 @@ pub(crate) struct AppRun {
     stopping: Stopping,
     /// Jobs without a final state.
     pub(crate) unfinished: u32,
+    /// Those of them that can run and need GPUs for it: while there are some, the app is active.
+    pub(crate) unfinished_gpu: u32,
     /// Submitted, unfinished jobs that want GPUs, by number.
     pub(crate) open: Vec<u32>,
     /// Most GPUs that those can use.
@@ -25,6 +27,8 @@ pub(crate) struct AppRun {
     pub(crate) n_avg: f64,
     pub(crate) first_gpu_us: Option<i64>,
     pub(crate) end_us: Option<i64>,
+    /// When the last job that needed GPUs ended: jobs of no GPUs stay out of rho.
+    pub(crate) gpu_end_us: Option<i64>,
     pub(crate) run_gpu_us: i64,
     pub(crate) switching_gpu_us: i64,
     /// GPU-microseconds at the pace of the placements it had: running time weighted by 1/S.
@@ -40,6 +44,7 @@ impl AppRun {
             arrival_us: spec.arrival_us,
             stopping: spec.stopping,
             unfinished: spec.jobs,
+            unfinished_gpu: 0,
             open: Vec::new(),
             demand: 0,
             gpus: 0,
@@ -49,6 +54,7 @@ impl AppRun {
             n_avg: 1.0,
             first_gpu_us: None,
             end_us: None,
+            gpu_end_us: None,
             run_gpu_us: 0,
             switching_gpu_us: 0,
             paced_gpu_us: 0.0,

@@ -147,6 +147,7 @@ impl JobRun {
 
     /// Ends in a final phase; a job that is done has no work left.
     pub(crate) fn finish(&mut self, phase: JobPhase, now_us: i64) {
+        let submitted = self.phase != JobPhase::Future;
         self.phase = phase;
         self.epoch += 1;
         self.rate = 0.0;
@@ -155,7 +156,7 @@ impl JobRun {
         if phase == JobPhase::Done {
             self.work_left = 0.0;
         }
-        if matches!(phase, JobPhase::Done | JobPhase::Killed) {
+        if submitted && matches!(phase, JobPhase::Done | JobPhase::Killed) {
             self.end_us = Some(now_us);
         }
     }

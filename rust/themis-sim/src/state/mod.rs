@@ -46,7 +46,7 @@ impl<'w> State<'w> {
     pub(crate) fn new(workload: &'w Workload, topology: Arc<Topology>, settings: Settings) -> Self {
         let jobs = workload.jobs.iter().map(|spec| JobRun::new(spec, &topology)).collect();
         let apps = workload.apps.iter().map(AppRun::new).collect();
-        Self {
+        let mut state = Self {
             workload,
             settings,
             now_us: 0,
@@ -63,15 +63,21 @@ impl<'w> State<'w> {
             expiries: Expiries::default(),
             log: Recorder::default(),
             topology,
+        };
+        for app in 0..workload.apps.len() as u32 {
+            state.apps[app as usize].unfinished_gpu = state.gpu_jobs(app).count() as u32;
         }
+        state
     }
 
     /// The jobs of an app that can run on this cluster and need GPUs for it.
     pub(crate) fn gpu_jobs(&self, app: u32) -> impl Iterator<Item = u32> + '_ {
-        self.workload.apps[app as usize].job_ids().filter(|job| {
-            let job = &self.workload.jobs[*job as usize];
-            job.gang > 0 && job.gang <= self.topology.gpus() && job.work_gpu_us > 0.0
-        })
+        self.workload.apps[app as usize].job_ids().filter(|job| self.needs_gpus(*job))
+    }
+
+    fn needs_gpus(&self, job: u32) -> bool {
+        let job = &self.workload.jobs[job as usize];
+        job.gang > 0 && job.gang <= self.topology.gpus() && job.work_gpu_us > 0.0
     }
 
     /// GPUs that an app could use beyond those it keeps.
@@ -140,24 +146,20 @@ impl<'w> State<'w> {
         run.finish(phase, self.now_us);
         app.unfinished -= 1;
         self.ended_jobs += 1;
+        if self.needs_gpus(job) {
+            self.end_gpu_job(spec.app, phase);
+        }
         gpus
     }
 
-    /// Gives GPUs back and logs their leases.
-    pub(crate) fn release(&mut self, gpus: &[u32], why: EndedBy) {
-        self.tenures.release(gpus, self.now_us, why, &mut self.log.leases);
-    }
-
-    /// Ends an app: what it still has is killed, and it is active no more.
-    pub(crate) fn end_app(&mut self, app: u32) {
-        for job in self.workload.apps[app as usize].job_ids() {
-            if !self.jobs[job as usize].phase.is_final() {
-                let gpus = self.end_job(job, JobPhase::Killed);
-                self.release(&gpus, EndedBy::AppEnd);
-            }
-        }
+    /// Counts out a job that needed GPUs; after the last one its app is active no more.
+    fn end_gpu_job(&mut self, app: u32, phase: JobPhase) {
         let run = &mut self.apps[app as usize];
-        run.end_us = Some(self.now_us);
+        run.unfinished_gpu -= 1;
+        if run.unfinished_gpu > 0 || phase == JobPhase::Unfinished {
+            return;
+        }
+        run.gpu_end_us = Some(self.now_us);
         run.n_avg = self.contention.n_avg(run.arrival_us, run.area_then, self.now_us);
         if let Ok(at) = self.active.binary_search(&app) {
             self.active.remove(at);
@@ -165,10 +167,31 @@ impl<'w> State<'w> {
         }
     }
 
+    /// Gives GPUs back and logs their leases.
+    pub(crate) fn release(&mut self, gpus: &[u32], why: EndedBy) {
+        self.tenures.release(gpus, self.now_us, why, &mut self.log.leases);
+    }
+
+    /// Ends an app: what it still has is killed.
+    pub(crate) fn end_app(&mut self, app: u32) {
+        for job in self.workload.apps[app as usize].job_ids() {
+            if !self.jobs[job as usize].phase.is_final() {
+                let gpus = self.end_job(job, JobPhase::Killed);
+                self.release(&gpus, EndedBy::AppEnd);
+            }
+        }
+        self.apps[app as usize].end_us = Some(self.now_us);
+    }
+
     /// True when nothing of the app is left to do, now that one of its jobs has ended.
     pub(crate) fn is_over(&self, app: u32) -> bool {
         let spec = &self.workload.apps[app as usize];
-        let is_done = |job: u32| self.jobs[job as usize].phase == JobPhase::Done;
+        // A job of no GPUs ends nothing but itself while others need some.
+        let any_gpus = self.gpu_jobs(app).next().is_some();
+        let is_done = |job: u32| {
+            let counts = !any_gpus || self.workload.jobs[job as usize].gang > 0;
+            counts && self.jobs[job as usize].phase == JobPhase::Done
+        };
         self.apps[app as usize].unfinished == 0
             || spec.stopping == Stopping::First && spec.job_ids().any(is_done)
     }
