@@ -90,7 +90,7 @@ class Meter:
         """Time a call; keep the least of `rounds` as its cost. Return what it returned."""
         self.benchmark.group = f"{family}, by {unit}"
         result: T = self.benchmark.pedantic(  # type: ignore[no-untyped-call]
-            call, rounds=rounds, warmup_rounds=1
+            call, rounds=rounds, warmup_rounds=int(rounds > 1)
         )
         if self.benchmark.stats is not None:
             seconds: float = self.benchmark.stats.stats.min
