@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import os
 import pickle
 from pathlib import Path
 
@@ -25,7 +24,7 @@ GOOD = b"id,submit,gpus,duration\n" + b"".join(b"j%d,%d,1,10\n" % (i, i) for i i
     [
         (b"", "the file is empty"),
         (b" \n\n", "the file is empty"),
-        (os.urandom(5) + b"\x00" * 40, "binary data"),
+        (b"\x12\t\xf1a2" + b"\x00" * 40, "binary data"),
         (b"\x89PNG\r\n\x1a\n\x00\x00", "binary data"),
         (b"PK\x03\x04rest", "a ZIP archive"),
         (b"\xff\xfei\x00d\x00", "UTF-16 text"),
