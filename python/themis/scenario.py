@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -126,6 +126,9 @@ class WorkloadTable(BaseModel):
         for key in idle[source]:
             if getattr(self, key):
                 raise ValueError(f"{key} has no meaning with {source}: leave it out")
+        for key, taken in (("options", {"path", "format"}), ("params", {"spec"})):
+            for name in sorted(taken & set(getattr(self, key))):
+                raise ValueError(f"{key}.{name} is unknown: it is a key of its own")
         return self
 
 
@@ -240,7 +243,9 @@ class Scenario(BaseModel):
         if table.trace is not None:
             workload = read_trace(table.trace, format=table.format, **table.options)
         else:
-            workload = generate(table.generate or "", self.seed, **self._params())
+            params = dict(table.params)
+            seed: Any = params.pop("seed", self.seed)  # generate refuses what is no seed
+            workload = generate(table.generate or "", seed, **params)
         if table.window is not None:
             workload = workload.window(**table.window.model_dump(exclude_none=True))
         if table.sample is not None:

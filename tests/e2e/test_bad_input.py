@@ -45,6 +45,9 @@ def refused(themis: Themis, folder: Path, *arguments: str) -> str:
         ((*ON_4, "--set", "workload.lod=2"), ["workload.lod", "load"]),
         ((*ON_4, "--set", "settings=3"), ["settings"]),
         (("absent.toml", "--out", "out"), ["absent.toml: no such file"]),
+        ((*ON_4, "--option", "path=x"), ["options.path"]),
+        (("--generate", "demo", "--cluster", "1x4", "--option", "spec=x"), ["params.spec"]),
+        (("--generate", "demo", "--cluster", "1x4", "--option", "seed=x"), ["seed"]),
         (("--generate", "dem", "--cluster", "1x4"), ["dem", "demo"]),
         (("--generate", "demo", "--cluster", "1x4", "--option", "aps=3"), ["aps", "apps"]),
     ],
@@ -94,6 +97,12 @@ def test_traces_that_cannot_be_used(
     arguments = ("jobs.csv",) if command == "check" else ON_4[0:2] + ON_4[2:]
     message = refused(themis, trace.parent, command, *arguments)
     assert [word for word in words if word not in message] == []
+
+
+@pytest.mark.parametrize("option", ["path=x", "format=x", "cluster=x", "unt=s"])
+def test_options_that_a_format_does_not_have(option: str, themis: Themis, trace: Path) -> None:
+    name = option.split("=", maxsplit=1)[0]
+    assert name in refused(themis, trace.parent, "check", "jobs.csv", "--option", option)
 
 
 def test_a_folder_is_no_trace_and_no_scenario(themis: Themis, trace: Path) -> None:

@@ -10,6 +10,7 @@ from themis.cli.console import print_json
 from themis.cli.exits import ExitCode
 from themis.cli.options import assignments, json_option, threads_option
 from themis.cli.scenario_flags import cluster_table
+from themis.errors import TraceError
 
 if TYPE_CHECKING:
     from themis.cluster import Cluster
@@ -55,6 +56,10 @@ def check(
     from themis.overrides import parse_text_value  # noqa: PLC0415 - pydantic loads slowly
 
     values = {key: parse_text_value(text) for key, text in options}
+    for name in sorted({"path", "format", "cluster"} & set(values)):
+        raise TraceError(
+            f"{trace}: option {name!r} is unknown: it is a flag or argument of its own"
+        )
     report = check_trace(trace, format_, None if cluster is None else _cluster(cluster), **values)
     if as_json:
         print_json(report.to_dict())
