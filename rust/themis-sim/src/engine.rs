@@ -42,7 +42,7 @@ pub fn simulate(
             break;
         }
         engine.state.now_us = next_us;
-        engine.instant(policy)?;
+        engine.instant(policy, next_us < horizon_us)?;
         instants += 1;
         let done = engine.state.ended_jobs;
         if instants.is_multiple_of(PROGRESS_EVERY) && !progress(done, workload.jobs.len(), next_us)
@@ -83,17 +83,21 @@ impl<'w> Engine<'w> {
         [end, app, job, expiry.map(|(at_us, _)| at_us)].into_iter().flatten().min()
     }
 
-    fn instant(&mut self, policy: &mut dyn Policy) -> Result<(), SimError> {
+    /// Everything that happens now. At the horizon nothing is decided any more: a grant would
+    /// last for no time.
+    fn instant(&mut self, policy: &mut dyn Policy, decides: bool) -> Result<(), SimError> {
         // 1. Job ends.
         self.end_jobs(policy.leases());
         // 2. Arrivals.
         self.arrive();
         // 3. Lease expiries; they matter only when somebody competes.
-        if policy.leases() && self.state.is_contended() {
+        if decides && policy.leases() && self.state.is_contended() {
             expire(&mut self.state, true);
         }
         // 4. One decision over all that is free.
-        self.decide(policy)?;
+        if decides {
+            self.decide(policy)?;
+        }
         self.contended = self.state.is_contended();
         if policy.leases() && self.contended {
             // Leases that nobody wanted at this instant go on to their next end.

@@ -186,10 +186,10 @@ impl<'w> State<'w> {
     /// True when nothing of the app is left to do, now that one of its jobs has ended.
     pub(crate) fn is_over(&self, app: u32) -> bool {
         let spec = &self.workload.apps[app as usize];
-        // A job of no GPUs ends nothing but itself while others need some.
+        // A job without work for GPUs ends nothing but itself while others have some.
         let any_gpus = self.gpu_jobs(app).next().is_some();
         let is_done = |job: u32| {
-            let counts = !any_gpus || self.workload.jobs[job as usize].gang > 0;
+            let counts = !any_gpus || self.needs_gpus(job);
             counts && self.jobs[job as usize].phase == JobPhase::Done
         };
         self.apps[app as usize].unfinished == 0

@@ -1,0 +1,44 @@
+//! The simulator from outside: a policy that answers nonsense, idle time, interrupts, horizons.
+
+mod plans;
+mod runs;
+
+use std::sync::Arc;
+
+use themis_core::app::{Profile, Stopping};
+use themis_core::cluster::{MachineSpec, Topology};
+use themis_sim::{AppSpec, JobSpec, Settings, Workload};
+
+/// One second in microseconds.
+const S: i64 = 1_000_000;
+
+/// Machines of four GPUs, two a slot, in one rack.
+fn cluster(machines: usize) -> Arc<Topology> {
+    let machine = MachineSpec { rack: 0, gpus: 4, slot_gpus: 2 };
+    Arc::new(Topology::new(&vec![machine; machines]).expect("valid"))
+}
+
+/// Apps of one rigid job each: (submitted in s, GPUs, GPU-seconds of work), sorted by time.
+fn workload(jobs: &[(i64, u32, f64)]) -> Workload {
+    let apps = (0..).zip(jobs).map(|(number, (submit_s, ..))| AppSpec {
+        arrival_us: submit_s * S,
+        stopping: Stopping::All,
+        first_job: number,
+        jobs: 1,
+    });
+    let specs = (0..).zip(jobs).map(|(app, (submit_s, gang, work_s))| JobSpec {
+        app,
+        submit_us: submit_s * S,
+        work_gpu_us: work_s * 1e6,
+        gang: *gang,
+        max: *gang,
+        profile: Profile::PERFECT,
+        checkpoint_us: None,
+    });
+    Workload { apps: apps.collect(), jobs: specs.collect() }
+}
+
+/// Settings under which a switch costs nothing.
+fn free_switches() -> Settings {
+    Settings { restart_us: 0, checkpoint_us: 0, ..Settings::default() }
+}
