@@ -116,31 +116,28 @@ def solve_program(reference: Reference, offer: dict[Key, int], bids: Sequence[Bi
     solver: Any = highspy
     model = solver.Highs()
     model.setOptionValue("output_flag", False)  # noqa: FBT003 - its option
-    gains, uses, owners = [], [], []
+    gains: list[float] = []
+    uses: list[list[int]] = []  # a unit a bidder (one row each), and GPUs a slot
     for at, bid in enumerate(bids):
         for counts, rho in bid.rows:
+            assert isinstance(counts, tuple)
             gains.append(reference.log_v(rho) - reference.log_v(bid.rho_empty))
-            uses.append(tuple(counts))
-            owners.append(at)
+            uses.append([*(int(at == other) for other in range(len(bids))), *counts])
     for gain in gains:
         model.addCol(gain, 0, 1, 0, np.array([], dtype=np.int32), np.array([]))
         model.changeColIntegrality(model.getNumCol() - 1, solver.HighsVarType.kInteger)
-    rows = [([at for at, owner in enumerate(owners) if owner == k], 1) for k in range(len(bids))]
-    for at, gpus in enumerate(offer.values()):
-        rows.append(([k for k, use in enumerate(uses) if use[at]], gpus))
-        columns = np.array(rows[-1][0], dtype=np.int32)
-        use = np.array([float(uses[k][at]) for k in rows[-1][0]])
-        model.addRow(-solver.kHighsInf, gpus, len(columns), columns, use)
-    for columns_of, most in rows[: len(bids)]:
-        columns = np.array(columns_of, dtype=np.int32)
-        model.addRow(-solver.kHighsInf, most, len(columns), columns, np.ones(len(columns)))
+    columns = np.arange(len(gains), dtype=np.int32)
+    for at, most in enumerate([1] * len(bids) + list(offer.values())):
+        row = np.array([float(use[at]) for use in uses])
+        model.addRow(-solver.kHighsInf, most, len(columns), columns, row)
     model.changeObjectiveSense(solver.ObjSense.kMaximize)
     model.setOptionValue("mip_rel_gap", 0.0)
     model.setOptionValue("mip_abs_gap", 1e-9)
     model.run()
     assert model.getModelStatus() == solver.HighsModelStatus.kOptimal
     nothing = sum(reference.log_v(bid.rho_empty) for bid in bids)
-    return float(model.getObjectiveValue()) + nothing
+    gained: float = model.getInfo().objective_function_value
+    return gained + nothing
 
 
 def mid_size(seed: int, size: int) -> tuple[dict[Key, int], list[Bid]]:
