@@ -179,7 +179,6 @@ fn go_on(state: &mut State<'_>, job: u32, gpus: Vec<u32>) {
 /// Keeps the last rho for the rules that use it.
 fn remember_rho(state: &mut State<'_>, app: u32) {
     if state.apps[app as usize].gpus == 0 {
-        state.apps[app as usize].empty_since_us = state.now_us;
         return;
     }
     let settings = &state.settings;

@@ -126,7 +126,7 @@ impl<'a> View<'a> {
             jobs: jobs.iter().map(|job| self.job(*job)).collect(),
             rho_empty: None,
         };
-        let waited_s = (now_us - run.empty_since_us) as f64 / 1e6;
+        let waited_s = run.waited_us(now_us) as f64 / 1e6;
         let context = OutsideContext {
             lease_s: settings.lease_us as f64 / 1e6,
             gpus: topology.gpus(),
@@ -148,9 +148,7 @@ impl<'a> View<'a> {
                 (state.rho_at(&state.held_rates(self.topology())), best_case)
             }
             (FilterKey::Cached, Some(rho)) => {
-                let waits = run.gpus == run.expired;
-                let waited_us = if waits { self.state.now_us - run.empty_since_us } else { 0 };
-                (rho * (1.0 + waited_us as f64 / 60e6), 0.0)
+                (rho * (1.0 + run.waited_us(self.state.now_us) as f64 / 60e6), 0.0)
             }
         }
     }

@@ -35,7 +35,7 @@ pub(crate) struct AppRun {
     pub(crate) paced_gpu_us: f64,
     /// Its rho when it last held GPUs, and since when it has held none.
     pub(crate) last_rho: Option<f64>,
-    pub(crate) empty_since_us: i64,
+    empty_since_us: i64,
 }
 
 impl AppRun {
@@ -61,6 +61,19 @@ impl AppRun {
             last_rho: None,
             empty_since_us: spec.arrival_us,
         }
+    }
+
+    /// Changes how many GPUs it holds; without any, it waits from now on.
+    pub(crate) fn set_gpus(&mut self, gpus: u32, now_us: i64) {
+        if gpus == 0 && self.gpus > 0 {
+            self.empty_since_us = now_us;
+        }
+        self.gpus = gpus;
+    }
+
+    /// Microseconds since it last held GPUs, or arrived; 0 while it holds some, expired or not.
+    pub(crate) fn waited_us(&self, now_us: i64) -> i64 {
+        if self.gpus > 0 { 0 } else { now_us - self.empty_since_us }
     }
 
     /// Takes in a submitted job that wants GPUs.

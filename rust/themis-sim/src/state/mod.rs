@@ -107,7 +107,7 @@ impl<'w> State<'w> {
         let now_us = self.now_us;
         self.misplaced -= u32::from(run.is_misplaced());
         self.log.stop_work(run, now_us);
-        app.gpus = app.gpus - run.gpus.len() as u32 + gpus.len() as u32;
+        app.set_gpus(app.gpus - run.gpus.len() as u32 + gpus.len() as u32, now_us);
         app.expired -= run.expired.len() as u32;
         if run.gpus.is_empty() != gpus.is_empty() {
             if gpus.is_empty() {
@@ -141,7 +141,7 @@ impl<'w> State<'w> {
         app.close_job(spec, job);
         self.waiting.remove(&(spec.submit_us, job));
         let gpus = std::mem::take(&mut run.gpus);
-        app.gpus -= gpus.len() as u32;
+        app.set_gpus(app.gpus - gpus.len() as u32, self.now_us);
         app.expired -= run.expired.len() as u32;
         run.finish(phase, self.now_us);
         app.unfinished -= 1;

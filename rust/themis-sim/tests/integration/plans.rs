@@ -6,16 +6,19 @@ use themis_sim::{Cause, Grant, Plan, Policy, SimError, View, simulate};
 
 use crate::{S, cluster, free_switches, workload};
 
-/// Answers with the next list of (app, job, [(slot, GPUs)], share of a lease) at each decision.
+/// A grant: (app, job, [(slot, GPUs)], share of a lease).
+type Answer = (u32, u32, Vec<(u32, u32)>, f64);
+
+/// Answers with the next list of grants at each decision.
 struct Scripted {
-    answers: Vec<Vec<(u32, u32, Vec<(u32, u32)>, f64)>>,
+    answers: Vec<Vec<Answer>>,
     decisions: usize,
     /// What was free when it was asked.
     offers: Vec<u32>,
 }
 
 impl Scripted {
-    fn new(answers: Vec<Vec<(u32, u32, Vec<(u32, u32)>, f64)>>) -> Self {
+    fn new(answers: Vec<Vec<Answer>>) -> Self {
         Self { answers, decisions: 0, offers: Vec::new() }
     }
 }
@@ -33,7 +36,7 @@ impl Policy for Scripted {
         self.offers.push(view.offer().total());
         let answer = self.answers.get(self.decisions).cloned().unwrap_or_default();
         self.decisions += 1;
-        let grant = |(app, job, parts, lease_fraction): (u32, u32, Vec<(u32, u32)>, f64)| Grant {
+        let grant = |(app, job, parts, lease_fraction): Answer| Grant {
             app,
             job,
             bundle: parts.into_iter().map(|(slot, n)| (SlotId(slot), n)).collect::<Bundle>(),
@@ -46,7 +49,7 @@ impl Policy for Scripted {
 
 /// The refusal of a second answer, given when job 0 (2 GPUs of slot 0) runs since 0 s and job 1
 /// (2 GPUs) has arrived at 10 s; four GPUs: slots 0 and 1.
-fn refusal(second: Vec<(u32, u32, Vec<(u32, u32)>, f64)>) -> (u32, u32, String) {
+fn refusal(second: Vec<Answer>) -> (u32, u32, String) {
     let load = workload(&[(0, 2, 200.0), (10, 2, 20.0)]);
     let mut policy = Scripted::new(vec![vec![(0, 0, vec![(0, 2)], 1.0)], second]);
     let error = simulate(&cluster(1), &load, &free_switches(), &mut policy, &mut |_, _, _| true)

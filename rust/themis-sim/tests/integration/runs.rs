@@ -1,6 +1,9 @@
 //! Whole runs: idle time costs nothing, a run can be stopped, and it ends when it should.
 
-use themis_sim::{Settings, SimError, Workload, policy_by_name, simulate};
+use themis_core::fairness::{FilterKey, OutsideOption};
+use themis_sim::{
+    Cause, Grant, Plan, Policy, Settings, SimError, View, Workload, policy_by_name, simulate,
+};
 
 use crate::{S, cluster, free_switches, workload};
 
@@ -122,4 +125,52 @@ fn settings_out_of_range_are_refused() {
         assert_eq!(field, wanted);
     }
     assert!(policy_by_name("gandiva", &free_switches()).is_none());
+}
+
+/// Gives app 0 all GPUs until app 1 has come, then app 1; notes what app 0 is worth without GPUs
+/// and its rank.
+#[derive(Default)]
+struct Watcher(Vec<(f64, f64)>);
+
+impl Policy for Watcher {
+    fn name(&self) -> &'static str {
+        "watcher"
+    }
+
+    fn decide(&mut self, view: &View<'_>) -> Plan {
+        let candidate = view.app(0);
+        let rank = view.rank(&candidate).0;
+        self.0.push((candidate.state.rho_empty.expect("bounded"), rank));
+        let last = view.wanting().last().expect("somebody wants GPUs");
+        let grants = view.app(last).state.claim_all(&mut view.offer().clone()).into_iter();
+        let grant = |(_, bundle)| Grant {
+            app: last,
+            job: last,
+            bundle,
+            cause: Cause::Policy,
+            lease_fraction: 1.0,
+        };
+        Plan { grants: grants.map(grant).collect(), auction: None }
+    }
+}
+
+/// The cached rules grow with every minute without GPUs, and only with those.
+#[test]
+fn an_app_waits_from_when_it_lost_its_gpus() {
+    // App 0 holds all four GPUs from 0 to 600 s, when app 1 takes them for 120 s.
+    let load = workload(&[(0, 4, 8000.0), (100, 4, 480.0), (660, 4, 0.004)]);
+    let settings = Settings {
+        filter_key: FilterKey::Cached,
+        outside_option: OutsideOption::Cached,
+        ..free_switches()
+    };
+    let mut policy = Watcher::default();
+    simulate(&cluster(1), &load, &settings, &mut policy, &mut |_, _, _| true).expect("valid");
+    // T_ID = 2000 s x 1 active app; alone from 0 on: rho 1 when it was last asked with GPUs.
+    let (without, rank) = policy.0[1];
+    assert!((rank - 1.0).abs() < 1e-9, "{rank} at 600 s, after 0 s of waiting");
+    assert!((without - 1.0).abs() < 1e-9, "{without} at 600 s, after 0 s of waiting");
+    let (without, rank) = policy.0[2];
+    assert!((rank - 3.0).abs() < 1e-9, "{rank} at 720 s, after 120 s of waiting");
+    assert!((without - 3.0).abs() < 1e-9, "{without} at 720 s, after 120 s of waiting");
 }
