@@ -4,6 +4,8 @@ from typing import Any, TypedDict, final
 import numpy as np
 import numpy.typing as npt
 
+__all__ = ["Cluster", "Workload", "__version__", "build_info", "clear_auction", "simulate"]
+
 __version__: str
 
 @final
@@ -32,12 +34,12 @@ class Workload:
     @property
     def jobs(self) -> int: ...
 
-class BuildInfo(TypedDict):
+class _BuildInfo(TypedDict):
     version: str
     debug: bool
     policies: list[str]
 
-def build_info() -> BuildInfo: ...
+def build_info() -> _BuildInfo: ...
 def simulate(
     cluster: Cluster,
     workload: Workload,

@@ -48,7 +48,7 @@ def simulate(  # noqa: PLR0913 - the contract's signature
     seed
         Seeds every random choice (lotteries, leftovers); from 0 to 2^64 - 1.
     progress
-        Called now and then; an exception that it raises ends the run.
+        Called at the start, now and then, and at the end; what it raises ends the run.
     profiles
         Placement scores 1/S at slot, machine, rack and cluster by profile name, beside the
         built-in ones of :data:`themis.profiles.PROFILES`.
@@ -67,6 +67,8 @@ def simulate(  # noqa: PLR0913 - the contract's signature
     checked = Settings.parse(settings)
     columns = workload_columns(workload, cluster, profiles or {})
     core = _core.Workload(columns.apps, columns.jobs, columns.slowdowns)
+    if progress is not None:
+        progress(0, core.jobs, 0.0)
     log = _core.simulate(
         cluster.core,
         core,
@@ -74,6 +76,8 @@ def simulate(  # noqa: PLR0913 - the contract's signature
         _core_settings(checked, _checked_seed(seed)),
         _in_seconds(progress),
     )
+    if progress is not None:
+        progress(core.jobs, core.jobs, log["end_us"] / _US)
     frames = result_frames(log, workload, cluster)
     manifest = {
         "schema_version": RESULT_SCHEMA_VERSION,
