@@ -176,7 +176,8 @@ class Bid:
         rho if it wins nothing; None or infinite: unbounded.
     rows
         (counts, rho): GPUs a slot in the order of the offer (or a mapping from slots to GPUs), and
-        rho with them. The app gets one row whole, or nothing.
+        rho with them. The app gets one row whole, or nothing. A row of no GPU counts for nothing:
+        that is `rho_empty`.
 
     Raises
     ------

@@ -9,7 +9,7 @@ from dataclasses import replace
 from random import Random
 from typing import Any, get_args
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from themis import AppState, AuctionOutcome, Bid, clear_auction
@@ -81,7 +81,8 @@ def auctions(draw: st.DrawFn, *, only_tables: bool = False) -> tuple[Counted, Bi
     for at in range(draw(st.integers(0, 5))):
         is_table = only_tables or draw(st.integers(0, 2)) == 0
         name = f"app{at}"
-        bids.append(draw(tables(name, offer) if is_table else states(name, offer)))
+        bid: Bid | AppState = draw(tables(name, offer)) if is_table else draw(states(name, offer))
+        bids.append(bid)
     return offer, bids
 
 
@@ -127,6 +128,10 @@ def test_every_gpu_ends_in_one_place(auction: tuple[Counted, Bids], rule: dict[s
 
 @many
 @given(auctions(), rules)
+@example(
+    ({(0, 0, 0): 1}, [AppState("app0", 0, 1, 1, 1, 10), Bid("app1", None, [((0,), 1), ((1,), 1)])]),
+    {"payment": "gpus", "fairness_knob": 0.0},  # once kept a row of no GPU and called it won
+)
 def test_figures_and_reasons(auction: tuple[Counted, Bids], rule: dict[str, Any]) -> None:
     offer, bids = auction
     outcome = clear_auction(offer, bids, **rule)

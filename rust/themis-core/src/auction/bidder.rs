@@ -107,9 +107,11 @@ impl Bidder {
 }
 
 impl Table {
-    /// log V of what it holds: the best row inside, or nothing.
+    /// log V of what it holds: the best row inside, or nothing. Rows of no GPU say nothing.
     fn log_v_held(&self) -> f64 {
-        let inside = |row: &&TableRow| row.bundle.iter().all(|(s, n)| self.held.in_slot(s) >= n);
+        let inside = |row: &&TableRow| {
+            !row.bundle.is_empty() && row.bundle.iter().all(|(s, n)| self.held.in_slot(s) >= n)
+        };
         let rows = self.rows.iter().filter(inside).map(|row| row.log_v);
         rows.fold(self.log_v_empty, f64::max)
     }

@@ -4,7 +4,7 @@
 //! what each keeps, costs and deters.
 
 use super::outcome::Entry;
-use super::{Bidder, Draws};
+use super::{Bidder, Draws, TableRow};
 use crate::app::{AppState, Part, Placed};
 use crate::cluster::{Bundle, FreeSet};
 
@@ -98,9 +98,11 @@ fn keep_gangs(entry: &mut Entry, mut parts: Vec<Part>, gangs: u32, offer: &FreeS
         Bidder::Table(table) => {
             let won: Bundle = parts.iter().flat_map(|part| part.bundle.iter()).collect();
             let inside = |bundle: &Bundle| bundle.iter().all(|(s, n)| won.in_slot(s) >= n);
-            let rows = table.rows.iter().filter(|row| {
-                row.log_v > table.log_v_empty && row.bundle.gpus() <= gangs && inside(&row.bundle)
-            });
+            let small = |row: &TableRow| (1..=gangs).contains(&row.bundle.gpus());
+            let rows = table
+                .rows
+                .iter()
+                .filter(|row| row.log_v > table.log_v_empty && small(row) && inside(&row.bundle));
             let best = rows.reduce(|best, row| if row.log_v > best.log_v { row } else { best });
             entry.kept.extend(best.map(|row| Part { job: 0, bundle: row.bundle.clone() }));
         }
