@@ -1,0 +1,111 @@
+//! What apps bid, claim and are bounded by, on random clusters.
+
+use proptest::prelude::*;
+use themis_core::app::{AppState, Job, Profile, Stopping};
+use themis_core::cluster::{Bundle, FreeSet, Locality};
+
+use crate::placing::{with_held, within};
+
+fn profiles() -> impl Strategy<Value = Profile> {
+    let step = proptest::sample::select(vec![1.0, 1.0, 1.2, 2.0, 4.0]);
+    [step.clone(), step.clone(), step.clone(), step].prop_map(|steps| {
+        let mut slowdown = 1.0;
+        let slowdowns = steps.map(|step| {
+            slowdown *= step;
+            slowdown
+        });
+        Profile::new(slowdowns).expect("never falls with distance")
+    })
+}
+
+fn jobs() -> impl Strategy<Value = Job> {
+    (1..6_u32, 0..8_u32, 1.0..1e4, profiles())
+        .prop_map(|(gang, more, work, profile)| Job::waiting(gang, gang + more, work, profile))
+}
+
+/// An app of up to three jobs, the first of which may hold GPUs, and what is free.
+fn apps() -> impl Strategy<Value = (FreeSet, AppState)> {
+    let stopping = proptest::sample::select(vec![Stopping::All, Stopping::First]);
+    let app = (0.0..1e4, 1.0..1e4, stopping, proptest::collection::vec(jobs(), 1..4));
+    (with_held(), app).prop_map(|((free, held), (elapsed_s, t_id_s, stopping, jobs))| {
+        let mut app = AppState::new(elapsed_s, t_id_s, stopping, jobs);
+        if held.gpus() <= app.jobs[0].max {
+            app.hold(0, &held);
+        }
+        let now = app.rho_at(&app.held_rates(free.topology()));
+        (free, app.with_rho_empty(Some(if now.is_finite() { now } else { 1e9 })))
+    })
+}
+
+/// Seconds to finish with what the app holds.
+fn time_left(app: &AppState, free: &FreeSet) -> f64 {
+    app.time_left(&app.held_rates(free.topology()))
+}
+
+proptest! {
+    #[test]
+    fn a_pattern_places_what_it_says_or_nothing((offer, app) in apps()) {
+        let bound = app.bound(&offer);
+        for pattern in app.patterns(&offer) {
+            prop_assert!(pattern.log_v > app.log_v_empty());
+            let mut free = offer.clone();
+            let Some(placed) = app.place(&pattern, &mut free) else {
+                prop_assert_eq!(free.to_bundle(), offer.to_bundle());
+                continue;
+            };
+            prop_assert_eq!(placed.gpus(), pattern.gpus);
+            prop_assert!(placed.log_v >= pattern.log_v - 1e-12);
+            let won: Bundle = placed.parts.iter().flat_map(|part| part.bundle.iter()).collect();
+            prop_assert!(offer.has(&won));
+            prop_assert_eq!(free.total() + won.gpus(), offer.total());
+            let mut later = app.clone();
+            for part in &placed.parts {
+                later.hold(part.job, &part.bundle);
+            }
+            for job in &later.jobs {
+                prop_assert!(job.held.gpus() <= job.max);
+            }
+            for part in &placed.parts {
+                prop_assert!(later.jobs[part.job].held.gpus() >= later.jobs[part.job].gang);
+            }
+            let worth = later.log_v_at(&later.held_rates(free.topology()));
+            prop_assert!((worth - placed.log_v).abs() < 1e-9);
+            let row = bound.iter().rfind(|(gpus, _)| *gpus <= pattern.gpus);
+            prop_assert!(placed.log_v <= row.expect("a row for every size").1 + 1e-9);
+        }
+    }
+
+    #[test]
+    fn one_job_alone_always_finds_the_gpus_of_its_patterns((offer, app) in apps()) {
+        prop_assume!(app.jobs.len() == 1);
+        for pattern in app.patterns(&offer) {
+            prop_assert!(app.place(&pattern, &mut offer.clone()).is_some(), "{:?}", pattern);
+        }
+    }
+
+    #[test]
+    fn claims_help_and_end_when_nothing_more_would((offer, app) in apps()) {
+        let mut app = app;
+        let mut free = offer.clone();
+        let mut before = time_left(&app, &free);
+        while let Some((job, bundle)) = app.claim_one(&free) {
+            prop_assert!(!bundle.is_empty() && free.has(&bundle));
+            let rate = app.jobs[job].rate_on(free.topology(), &app.jobs[job].held);
+            free.take(&bundle);
+            app.hold(job, &bundle);
+            prop_assert!(app.jobs[job].rate_on(free.topology(), &app.jobs[job].held) > rate);
+            prop_assert!(app.jobs[job].held.gpus() <= app.jobs[job].max);
+            let after = time_left(&app, &free);
+            prop_assert!(after <= before);
+            before = after;
+        }
+        for job in &app.jobs {
+            let now = job.rate_on(free.topology(), &job.held);
+            for level in Locality::ALL {
+                let more = within(&free, &job.held, level).min(job.unmet());
+                let level = level.max(free.topology().locality(&job.held));
+                prop_assert!(more == 0 || job.rate_at(job.held.gpus() + more, level) <= now);
+            }
+        }
+    }
+}
