@@ -13,6 +13,7 @@ use crate::state::{JobPhase, State};
 use crate::tenure::EndedBy;
 use crate::view::View;
 use crate::workload::Workload;
+use themis_core::app::Stopping;
 use themis_core::cluster::{FreeSet, Topology};
 
 /// Told now and then (jobs ended, jobs in all, simulated microseconds); false stops the run.
@@ -202,6 +203,12 @@ impl<'w> Engine<'w> {
             }
         }
         for job in 0..state.jobs.len() as u32 {
+            let spec = &state.workload.jobs[job as usize];
+            let all = state.workload.apps[spec.app as usize].stopping == Stopping::All;
+            if all && state.jobs[job as usize].phase == JobPhase::Future && state.needs_gpus(job) {
+                // What is left counts it, so the ideal time must.
+                state.apps[spec.app as usize].expect(spec);
+            }
             if !state.jobs[job as usize].phase.is_final() {
                 let gpus = state.end_job(job, JobPhase::Unfinished);
                 state.release(&gpus, EndedBy::Horizon);

@@ -82,6 +82,11 @@ impl AppRun {
             self.open.insert(at, job);
         }
         self.demand += spec.max;
+        self.expect(spec);
+    }
+
+    /// Counts a job in the ideal time.
+    pub(crate) fn expect(&mut self, spec: &JobSpec) {
         let work_gpu_s = spec.work_gpu_us / 1e6;
         let gpus = f64::from(spec.max);
         let new = Demand { work_gpu_s, gpus, longest_s: work_gpu_s / gpus };

@@ -75,7 +75,8 @@ impl<'w> State<'w> {
         self.workload.apps[app as usize].job_ids().filter(|job| self.needs_gpus(*job))
     }
 
-    fn needs_gpus(&self, job: u32) -> bool {
+    /// Whether a job can run on this cluster and needs GPUs for it.
+    pub(crate) fn needs_gpus(&self, job: u32) -> bool {
         let job = &self.workload.jobs[job as usize];
         job.gang > 0 && job.gang <= self.topology.gpus() && job.work_gpu_us > 0.0
     }
