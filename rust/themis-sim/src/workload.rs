@@ -3,6 +3,7 @@
 use crate::error::SimError;
 use crate::settings::LATEST_US;
 use themis_core::app::{Profile, Stopping};
+use themis_core::cluster::Locality;
 
 /// An app: its jobs are a range of the job list.
 #[derive(Clone, Debug, PartialEq)]
@@ -88,7 +89,25 @@ impl Workload {
                 expected: "every job in the range of one app",
             });
         }
-        self.jobs.iter().enumerate().try_for_each(|(index, job)| self.check_job(index, job))
+        self.jobs.iter().enumerate().try_for_each(|(index, job)| self.check_job(index, job))?;
+        self.apps.iter().enumerate().try_for_each(|(index, app)| self.check_sum(index, app))
+    }
+
+    /// GPU time of an app is counted in 64-bit microseconds.
+    fn check_sum(&self, index: usize, app: &AppSpec) -> Result<(), SimError> {
+        let jobs = app.job_ids().map(|job| &self.jobs[job as usize]).filter(|job| job.gang > 0);
+        let most: f64 =
+            jobs.map(|job| job.work_gpu_us * job.profile.slowdown(Locality::Cluster)).sum();
+        if most < LATEST_US as f64 {
+            return Ok(());
+        }
+        Err(SimError::Workload {
+            what: "app",
+            index,
+            field: "work",
+            value: format!("{:e} GPU-seconds at its worst placement", most / 1e6),
+            expected: "less than 4.6e12",
+        })
     }
 
     fn check_job(&self, index: usize, job: &JobSpec) -> Result<(), SimError> {

@@ -95,6 +95,16 @@ fn invalid_input_is_refused_before_anything_runs() {
         ("work", change(&|w| w.jobs[1].work_gpu_us = -1.0)),
         ("max_gpus", change(&|w| w.jobs[1].max = 0)),
         ("checkpoint", change(&|w| w.jobs[1].checkpoint_us = Some(-1))),
+        // Twice 3e18 GPU-microseconds: more than an app's 64-bit account holds.
+        (
+            "work",
+            change(&|w| {
+                w.apps.truncate(1);
+                w.apps[0].jobs = 2;
+                w.jobs[1].app = 0;
+                w.jobs.iter_mut().for_each(|job| job.work_gpu_us = 3e18);
+            }),
+        ),
     ];
     for (wanted, load) in bad {
         let settings = free_switches();
