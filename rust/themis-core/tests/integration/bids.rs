@@ -77,7 +77,8 @@ proptest! {
 
     #[test]
     fn one_job_alone_always_finds_the_gpus_of_its_patterns((offer, app) in apps()) {
-        prop_assume!(app.jobs.len() == 1);
+        let mut app = app;
+        app.jobs.truncate(1);
         for pattern in app.patterns(&offer) {
             prop_assert!(app.place(&pattern, &mut offer.clone()).is_some(), "{:?}", pattern);
         }
