@@ -50,7 +50,7 @@ def measured(payment: Payment) -> dict[str, float]:
             kept += row["gpus_kept"] * row["lease_fraction"]
             if row["gpus_won"]:
                 factors.append(row["c"])
-        granted += outcome.allocation.get_column("gpus").sum()
+        granted += int(outcome.allocation.get_column("gpus").sum())
     total = AUCTIONS * GPUS
     return {
         "won": won / total,

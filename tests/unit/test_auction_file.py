@@ -146,3 +146,23 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         read_auction(tmp_path / "absent.json")
     with pytest.raises(ScenarioError, match="cannot be read: Is a directory"):
         read_auction(tmp_path)
+
+
+def test_the_example_of_the_documentation(read: Read) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "auction.md").read_text(encoding="utf-8")
+    example = page.split("```json\n", 1)[1].split("```", 1)[0]
+    outcome = read(example.encode()).clear()
+    payments = {row["app_id"]: row for row in outcome.payments.to_dicts()}
+    assert {name: row["gpus_won"] for name, row in payments.items()} == {
+        "bert": 0,
+        "sweep": 4,
+        "agent": 2,
+    }
+    assert payments["sweep"]["c"] == pytest.approx(1.2 / (22_200 / 9_000), rel=1e-9)
+    assert payments["sweep"]["lease_fraction"] == payments["sweep"]["c"]
+    assert payments["agent"]["c"] == 1
+    winners = {row["app_id"]: row["rho"] for row in outcome.winners.to_dicts()}
+    assert winners == pytest.approx({"sweep": 0.7, "agent": 2.0})
+    cut = read({**json.loads(example), "payment": "gpus"}).clear()
+    assert cut.payments.filter(app_id="sweep").item(0, "gpus_kept") == 1
+    assert sum(cut.counts("sweep").values()) == 4
