@@ -6,7 +6,6 @@ import tomllib
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import groupby
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -93,7 +92,9 @@ class Cluster:
             _check_count(name, count)
         if racks > machines:
             raise ClusterError(f"racks is {racks}: expected at most one a machine ({machines})")
-        kind = MachineKind(gpus_per_machine, gpu_type, slot_gpus or gpus_per_machine)
+        slot = gpus_per_machine if slot_gpus is None else slot_gpus
+        _check_count("slot_gpus", slot)
+        kind = MachineKind(gpus_per_machine, gpu_type, slot)
         share, more = divmod(machines, racks)
         return cls._from_kinds([[kind] * (share + (rack < more)) for rack in range(racks)])
 
@@ -138,6 +139,8 @@ class Cluster:
             raise ClusterError(
                 f"machine list: column {column!r} is {what}: expected {', '.join(_SCHEMA)}"
             )
+        for column in {"gpus", "slot_gpus"} & set(frame.columns):
+            _check_whole(column, frame.get_column(column))
         defaults = {
             "rack": pl.lit("r0"),
             "gpu_type": pl.lit(UNTYPED),
@@ -236,12 +239,11 @@ class Cluster:
         }
 
     def __str__(self) -> str:
+        racks: dict[str, list[MachineKind]] = {}
         rows = self.machines.select("rack", "gpus", "gpu_type", "slot_gpus").iter_rows()
-        racks = [
-            [MachineKind(gpus, gpu_type, slot) for _, gpus, gpu_type, slot in group]
-            for _, group in groupby(rows, key=lambda row: row[0])
-        ]
-        return spec_text(racks, plain_type=UNTYPED)
+        for rack, gpus, gpu_type, slot in rows:
+            racks.setdefault(rack, []).append(MachineKind(gpus, gpu_type, slot))
+        return spec_text(list(racks.values()), plain_type=UNTYPED)
 
     def __repr__(self) -> str:
         return f"Cluster({self}: {self.gpus} GPUs, {self.machines.height} machines)"
@@ -265,6 +267,16 @@ def _check_count(name: str, count: object) -> None:
         raise ClusterError(f"{name} is {count!r}: expected a whole number from 1 to {_MOST_GPUS}")
 
 
+def _check_whole(column: str, values: pl.Series) -> None:
+    """Refuse what a conversion to whole numbers would change."""
+    if values.dtype == pl.Boolean:
+        raise ClusterError(f"machine list: {column} is a truth value: expected whole numbers")
+    if values.dtype.is_float():
+        odd = values.filter(values.is_not_null() & (values % 1 != 0))
+        if odd.len():
+            raise ClusterError(f"machine list: {column} is {odd[0]}: expected a whole number")
+
+
 def _checked(machines: pl.DataFrame) -> pl.DataFrame:
     """Return the machine list, with every rule of the class checked."""
     if dict(machines.schema) != _SCHEMA:
@@ -276,6 +288,8 @@ def _checked(machines: pl.DataFrame) -> pl.DataFrame:
             row = machines.get_column(column).is_null().arg_max()
             raise ClusterError(f"machine list: row {row}: {column} is missing")
     names = Counter(machines.get_column("machine").to_list())
+    if "" in names:
+        raise ClusterError("machine list: a machine has no name: expected one for each")
     name, times = names.most_common(1)[0]
     if times > 1:
         raise ClusterError(f"machine {name!r} stands {times} times: expected different names")
