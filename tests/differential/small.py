@@ -1,0 +1,90 @@
+"""Small workloads in one line a job, and how to play them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import polars as pl
+
+import themis
+from themis.cluster import Cluster
+from themis.result import Result
+from themis.workload import Workload
+
+__all__ = ["FREE_SWITCHES", "Job", "ends", "play", "spans", "workload"]
+
+FREE_SWITCHES: Mapping[str, Any] = {"restart_s": 0.0, "checkpoint_s": 0.0}
+"""Settings under which going on elsewhere costs nothing."""
+
+
+class Job(NamedTuple):
+    """A job; without `app` it is an app of its own with the same id."""
+
+    job_id: str
+    submit_s: float
+    gpus: int
+    work_gpu_s: float
+    max_gpus: int | None = None
+    app: str | None = None
+    profile: str | None = None
+    checkpoint_s: float | None = None
+
+
+def workload(jobs: Sequence[Job], *, first: Sequence[str] = ()) -> Workload:
+    """Return the workload of these jobs; apps in `first` are done with their first job."""
+    table = pl.DataFrame(
+        {
+            "job_id": [job.job_id for job in jobs],
+            "app_id": [job.app or job.job_id for job in jobs],
+            "submit_s": [float(job.submit_s) for job in jobs],
+            "serial_time_s": [float(job.work_gpu_s) for job in jobs],
+            "gang_size": [job.gpus for job in jobs],
+            "max_gpus": [job.gpus if job.max_gpus is None else job.max_gpus for job in jobs],
+            "profile": pl.Series([job.profile for job in jobs], dtype=pl.String),
+            "checkpoint_s": pl.Series([job.checkpoint_s for job in jobs], dtype=pl.Float64),
+            "status": pl.Series([None] * len(jobs), dtype=pl.String),
+        }
+    )
+    names = sorted(set(table.get_column("app_id").to_list()))
+    arrival = {name: min(j.submit_s for j in jobs if (j.app or j.job_id) == name) for name in names}
+    none = pl.Series([None] * len(names), dtype=pl.String)
+    apps = pl.DataFrame(
+        {
+            "app_id": names,
+            "user": none,
+            "tenant": none,
+            "arrival_s": [float(arrival[name]) for name in names],
+            "stopping": ["first" if name in first else "all" for name in names],
+            "weight": [1.0] * len(names),
+            "profile": none,
+            "gpu_types": none,
+        }
+    )
+    return Workload(apps=apps, jobs=table)
+
+
+def play(
+    cluster: str | Cluster,
+    jobs: Sequence[Job],
+    policy: str,
+    *,
+    first: Sequence[str] = (),
+    **settings: Any,  # noqa: ANN401 - each setting has its own type
+) -> Result:
+    """Return what a policy does with these jobs; switches are free unless `settings` say more."""
+    where = Cluster.parse(cluster) if isinstance(cluster, str) else cluster
+    return themis.simulate(
+        workload(jobs, first=first), where, policy=policy, **{**FREE_SWITCHES, **settings}
+    )
+
+
+def spans(result: Result) -> dict[str, tuple[float | None, float | None]]:
+    """Return (start, end) in seconds by job."""
+    rows = result.jobs.select("job_id", "start_s", "end_s").iter_rows()
+    return {job: (start, end) for job, start, end in rows}
+
+
+def ends(result: Result) -> dict[str, float | None]:
+    """Return the end in seconds by job."""
+    return {job: end for job, (_, end) in spans(result).items()}

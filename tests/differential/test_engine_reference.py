@@ -1,0 +1,78 @@
+"""The engine against a plain simulator that shares no code with it: same start, same end."""
+
+from __future__ import annotations
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.differential.reference import reference_schedule
+from tests.differential.small import Job, play, spans
+
+from themis.cluster import Cluster
+
+RUNS = settings(
+    derandomize=True,
+    deadline=None,
+    max_examples=300,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+TIMES = st.one_of(
+    st.sampled_from([0, 0, 5, 10, 10, 20, 30, 60, 100_000]),
+    st.integers(0, 400).map(lambda tenths: tenths / 10),
+)
+WORK = st.one_of(
+    st.sampled_from([0, 1, 10, 10, 20, 20, 30, 40, 60, 120]),
+    st.integers(1, 2000).map(lambda tenths: tenths / 10),
+)
+
+
+@st.composite
+def gang_jobs(draw: st.DrawFn) -> list[Job]:
+    """Rigid gangs of up to 9 GPUs in up to 5 apps, far apart or near, some empty or too large."""
+    return [
+        Job(
+            f"j{number}",
+            draw(TIMES),
+            draw(st.sampled_from([0, 1, 1, 1, 2, 2, 3, 4, 5, 9])),
+            draw(WORK),
+            app=f"a{draw(st.integers(1, 5))}",
+            profile=draw(st.sampled_from([None, "network", "vgg16", "resnet50"])),
+        )
+        for number in range(draw(st.integers(1, 12)))
+    ]
+
+
+@st.composite
+def lone_jobs(draw: st.DrawFn) -> list[Job]:
+    """Apps of one rigid job each."""
+    gangs = draw(st.sampled_from([[1], [1, 1, 2], [1, 2, 3, 4]]))
+    return [
+        Job(f"j{number}", draw(TIMES), draw(st.sampled_from(gangs)), draw(WORK))
+        for number in range(draw(st.integers(1, 9)))
+    ]
+
+
+@RUNS
+@given(
+    gang_jobs(),
+    st.sampled_from(["1x1", "1x4", "2x2", "2x(1x2)", "2x(2x2)", "1x8/2", "2x(1x4/2+1x3/2)", "3x3"]),
+)
+def test_fifo_with_gangs_slowdowns_and_apps_of_many_jobs(jobs: list[Job], spec: str) -> None:
+    expected = reference_schedule(Cluster.parse(spec), jobs, "fifo")
+    assert spans(play(spec, jobs, "fifo")) == expected
+
+
+@RUNS
+@given(lone_jobs(), st.integers(1, 4), st.sampled_from([3.0, 7.0, 10.0, 60.0, 600.0]))
+def test_las_with_gangs_on_one_machine(jobs: list[Job], gpus: int, lease_s: float) -> None:
+    spec = f"1x{gpus}"
+    expected = reference_schedule(Cluster.parse(spec), jobs, "tiresias", lease_s)
+    assert spans(play(spec, jobs, "tiresias", lease_s=lease_s)) == expected
+
+
+@RUNS
+@given(lone_jobs(), st.integers(1, 3))
+def test_las_of_single_gpu_jobs_on_many_machines(jobs: list[Job], machines: int) -> None:
+    ones = [job._replace(gpus=1) for job in jobs]
+    spec = f"{machines}x1"
+    expected = reference_schedule(Cluster.parse(spec), ones, "tiresias", 10.0)
+    assert spans(play(spec, ones, "tiresias", lease_s=10.0)) == expected
