@@ -103,7 +103,7 @@ def _problems_of_rho(facts: Facts, app: App, told: str) -> Iterator[str]:
     out = app.out
     if not _near(out["rho"], out["t_sh_s"] / out["t_id_s"]):
         yield told
-    if out["rho_is_bound"] != (out["state"] == "unfinished" and facts.gpu_end(app) == app.end):
+    if out["rho_is_bound"] != (out["state"] == "unfinished"):
         yield f"{told}: bound {out['rho_is_bound']}"
 
 
