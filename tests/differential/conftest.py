@@ -34,6 +34,18 @@ class Reference:
         level = 3 if len(racks) > 1 else 2 if len(machines) > 1 else 1 if len(keys) > 1 else 0
         return min(gpus, app.max_gpus // app.jobs) / app.slowdowns()[level]
 
+    def whole(self, app: AppState, gpus: int) -> bool:
+        """Whether a job of the app can win so many: what completes its gang, then whole gangs."""
+        total = sum(app.held.values()) if app.jobs == 1 else 0
+        most = app.max_gpus // app.jobs
+        allowed = {0}
+        start = total
+        while total < most:
+            missing = app.gang_size - total
+            total = min(most, total + (missing if missing > 0 else app.gang_size))
+            allowed.add(total - start)
+        return gpus in allowed
+
     def rho(self, app: AppState, rates: Sequence[float]) -> float:
         rate = sum(rates)
         if rate == 0:
@@ -65,7 +77,7 @@ class Reference:
                 won = {key: n for key, n in zip(keys, counts, strict=True) if n}
                 for key, gpus in bid.held.items():
                     won[key] = won.get(key, 0) + gpus
-                return self.rate(bid, won)
+                return self.rate(bid, won) if self.whole(bid, sum(counts)) else 0.0
             return max(
                 best_rates(part, 1) + best_rates(_minus(counts, part), jobs - 1)
                 for part in _parts(counts)

@@ -180,7 +180,7 @@ fn all_counts(parts: &[Part]) -> Counts {
 }
 
 fn entry_to_dict<'py>(py: Python<'py>, entry: &Entry) -> PyResult<Bound<'py, PyDict>> {
-    let row = |p: &Pattern| (p.gpus, p.steps, p.level as u8, p.log_v);
+    let row = |p: &Pattern| (p.gpus(), p.steps, p.level as u8, p.log_v);
     let dict = PyDict::new(py);
     dict.set_item("visible", entry.visible)?;
     dict.set_item("log_v_empty", entry.log_v_empty)?;

@@ -2,9 +2,14 @@
 
 mod bid;
 mod claim;
+mod ladder;
 mod profile;
+mod relaxed;
 mod state;
+mod value;
 
 pub use bid::{Part, Pattern, Placed};
 pub use profile::Profile;
+pub use relaxed::Relaxed;
 pub use state::{AppState, Job, Stopping, log_v};
+pub use value::Value;

@@ -1,7 +1,7 @@
 //! The two kinds of bidder: an app state that the core values itself, and an explicit table.
 
-use crate::app::{AppState, Part, Pattern, Placed};
-use crate::cluster::{Bundle, FreeSet, Locality};
+use crate::app::{AppState, Part, Pattern, Placed, Relaxed};
+use crate::cluster::{Bundle, Chunks, FreeSet, Locality};
 
 /// One row of an explicit bid.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,9 +42,9 @@ impl Bidder {
     }
 
     /// The bid on an offer: rows worth more than nothing that the offer could serve.
-    pub fn patterns(&self, offer: &FreeSet) -> Vec<Pattern> {
+    pub fn patterns(&self, offer: &FreeSet, chunks: &Chunks) -> Vec<Pattern> {
         match self {
-            Self::App(app) => app.patterns(offer),
+            Self::App(app) => app.patterns(offer, chunks),
             Self::Table(table) => {
                 let useful = |row: &TableRow| {
                     !row.bundle.is_empty()
@@ -53,10 +53,12 @@ impl Bidder {
                 };
                 let rows = table.rows.iter().enumerate().filter(|(_, row)| useful(row));
                 rows.map(|(at, row)| Pattern {
-                    gpus: row.bundle.gpus(),
                     steps: at as u32,
+                    near_steps: 0,
+                    near: Locality::Cluster,
                     level: Locality::Cluster,
                     log_v: row.log_v,
+                    uses: chunks.of_bundle(offer.topology(), &row.bundle),
                 })
                 .collect()
             }
@@ -79,13 +81,33 @@ impl Bidder {
         }
     }
 
-    /// (GPUs, log V) rows that bound every bundle's worth from above, by GPUs.
-    pub(super) fn bound(&self, offer: &FreeSet) -> Vec<(u32, f64)> {
+    /// The gang sizes that it asks for.
+    pub(super) fn gangs(&self) -> impl Iterator<Item = u32> + '_ {
+        let jobs = match self {
+            Self::App(app) => app.jobs.as_slice(),
+            Self::Table(_) => &[],
+        };
+        jobs.iter().map(|job| job.gang)
+    }
+
+    /// True when what it keeps says where more can be.
+    pub(super) fn is_anchored(&self) -> bool {
         match self {
-            Self::App(app) => app.bound(offer),
-            Self::Table(_) => {
-                self.patterns(offer).iter().map(|row| (row.gpus, row.log_v)).collect()
-            }
+            Self::App(app) => app.jobs.len() == 1 && !app.jobs[0].held.is_empty(),
+            Self::Table(_) => true,
+        }
+    }
+
+    /// True for an explicit bid.
+    pub(super) fn is_table(&self) -> bool {
+        matches!(self, Self::Table(_))
+    }
+
+    /// What its patterns leave out: an app of many jobs could be served in more ways.
+    pub(super) fn relaxed(&self, offer: &FreeSet, chunks: &Chunks) -> Option<Relaxed> {
+        match self {
+            Self::App(app) if app.jobs.len() > 1 => Some(app.relaxed(offer, chunks)),
+            _ => None,
         }
     }
 

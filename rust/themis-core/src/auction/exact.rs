@@ -4,7 +4,7 @@
 //! rest could reach at best. A budget of steps (never of time) bounds the search; when it runs
 //! out, the best allocation found so far stands, and the certified bound says how good it is.
 
-use super::winners::Solution;
+use super::solution::Solution;
 use super::{Bid, Bidder};
 use crate::app::Placed;
 use crate::cluster::FreeSet;

@@ -5,12 +5,16 @@
 //! payments, charging, leftovers. Each phase is a module.
 
 mod bidder;
-mod bound;
 mod charge;
+mod dual;
 mod exact;
+mod greedy;
+mod knapsack;
 mod leftovers;
 mod outcome;
 mod payments;
+mod search;
+mod solution;
 mod winners;
 
 pub use bidder::{Bidder, Table, TableRow};
@@ -19,7 +23,7 @@ pub use leftovers::Leftover;
 pub use outcome::{Entry, Outcome, Reason};
 
 use crate::app::Pattern;
-use crate::cluster::FreeSet;
+use crate::cluster::{Chunks, FreeSet, MAX_ROWS};
 use crate::fairness::{participants, worst_first};
 
 /// An app that wants more than it keeps.
@@ -77,6 +81,28 @@ struct Bid<'a> {
     patterns: Vec<Pattern>,
 }
 
+/// A pattern of a bid, or nothing, at given prices.
+#[derive(Clone, Copy, Debug)]
+struct Choice {
+    /// log V above its price.
+    surplus: f64,
+    gpus: u32,
+    pattern: Option<usize>,
+}
+
+impl Bid<'_> {
+    /// Nothing, then every pattern, at these prices.
+    fn choices(&self, prices: &[f64; MAX_ROWS]) -> Vec<Choice> {
+        let nothing = Choice { surplus: self.bidder.log_v_empty(), gpus: 0, pattern: None };
+        let patterns = self.patterns.iter().enumerate().map(|(at, pattern)| Choice {
+            surplus: pattern.log_v - pattern.uses.cost(prices),
+            gpus: pattern.gpus(),
+            pattern: Some(at),
+        });
+        std::iter::once(nothing).chain(patterns).collect()
+    }
+}
+
 /// Clears one auction over `offer`. Entrants are numbered in the order that decides ties.
 ///
 /// Every GPU of the offer ends in exactly one place: kept by a winner, given as a leftover, or in
@@ -95,19 +121,23 @@ pub fn run_round(
     seen.sort_unstable();
 
     // 2. Bids: all see the same offer.
+    let mut gangs: Vec<u32> = seen.iter().flat_map(|at| entrants[*at].bidder.gangs()).collect();
+    gangs.sort_unstable();
+    gangs.dedup();
+    let chunks = Chunks::of(offer, &gangs);
     let bids: Vec<Bid<'_>> = seen
         .iter()
         .map(|at| &entrants[*at].bidder)
-        .map(|bidder| Bid { bidder, patterns: bidder.patterns(offer) })
+        .map(|bidder| Bid { bidder, patterns: bidder.patterns(offer, &chunks) })
         .collect();
 
     // 3. Proportional fairness, with a certified bound.
-    let solution = winners::solve(offer, &bids, None);
+    let (solution, dual) = winners::solve(offer, &chunks, &bids);
     let objective = solution.objective();
-    let upper_bound = bound::upper_bound(offer, &bids, &solution);
+    let upper_bound = dual::upper_bound(offer, &chunks, &bids, &solution, &dual);
 
     // 4. Hidden payments: what each winner costs the others.
-    let payments = payments::hidden_payments(offer, &bids, &solution);
+    let payments = payments::hidden_payments(offer, &chunks, &bids, &solution, &dual);
 
     // 5. Charge.
     let patterns: Vec<Vec<Pattern>> = bids.into_iter().map(|bid| bid.patterns).collect();

@@ -1,29 +1,57 @@
 //! Hidden payments: what each winner's presence costs the others (paper, Pseudocode 1).
 //!
 //! `c_i` = (product over j != i of `V_j` in the allocation) / (the same in the best allocation
-//! without i), by solving again without each winner. Cost: one solve a winner whose absence can matter.
+//! without i). Both come from one table ([`super::knapsack`]) at the prices of the dual, so that the
+//! denominator does not depend on how well a re-solve went: all payments cost one divide and
+//! conquer over the core. Auctions in which somebody bids an explicit table are solved again
+//! without each winner instead, since a table's bundles do not fit the rows of prices.
 
 use super::Bid;
-use super::winners::{Solution, solve};
-use crate::cluster::FreeSet;
+use super::dual::Dual;
+use super::knapsack;
+use super::solution::Solution;
+use super::winners::solve_without;
+use crate::cluster::{Chunks, FreeSet};
 
 /// c of every bidder, in (0, 1]; 1 for who wins nothing, or who takes nothing from anybody.
-pub(super) fn hidden_payments(offer: &FreeSet, bids: &[Bid<'_>], solution: &Solution) -> Vec<f64> {
+pub(super) fn hidden_payments(
+    offer: &FreeSet,
+    chunks: &Chunks,
+    bids: &[Bid<'_>],
+    solution: &Solution,
+    dual: &Dual,
+) -> Vec<f64> {
     let content: Vec<bool> = bids
         .iter()
         .zip(&solution.log_v)
         .map(|(bid, now)| bid.patterns.iter().all(|pattern| pattern.log_v <= *now))
         .collect();
     let wanting = content.iter().filter(|content| !**content).count();
-    let others_want = |bidder: usize| wanting > usize::from(!content[bidder]);
-    (0..bids.len())
-        .map(|bidder| {
-            if solution.wins[bidder].is_none() || !others_want(bidder) {
-                return 1.0;
-            }
-            let with = solution.objective_without(bidder);
-            let without = solve(offer, bids, Some(bidder)).objective_without(bidder);
-            (with - without).exp().clamp(f64::MIN_POSITIVE, 1.0)
-        })
-        .collect()
+    let takes = |bidder: &usize| {
+        solution.wins[*bidder].is_some() && wanting > usize::from(!content[*bidder])
+    };
+    let winners: Vec<usize> = (0..bids.len()).filter(takes).collect();
+    let mut payments = vec![1.0; bids.len()];
+    if winners.is_empty() {
+        return payments;
+    }
+    let logs: Vec<f64> = if bids.iter().any(|bid| bid.bidder.is_table()) {
+        let again = |winner: &usize| {
+            let without = solve_without(offer, bids, *winner).objective_without(*winner);
+            solution.objective_without(*winner) - without
+        };
+        winners.iter().map(again).collect()
+    } else {
+        let (selection, table) = knapsack::select(chunks, bids, &dual.prices);
+        let value = |winner: &usize| {
+            let bid = &bids[*winner];
+            let chosen = selection[*winner].map(|pattern| bid.patterns[pattern].log_v);
+            (*winner, chosen.unwrap_or(bid.bidder.log_v_empty()))
+        };
+        table.log_payments(&winners.iter().map(value).collect::<Vec<_>>())
+    };
+    for (winner, log_c) in winners.into_iter().zip(logs) {
+        payments[winner] = log_c.exp().clamp(f64::MIN_POSITIVE, 1.0);
+    }
+    payments
 }

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use themis_core::app::{AppState, Job, Profile, Stopping};
-use themis_core::cluster::{Bundle, FreeSet, Locality};
+use themis_core::cluster::{Bundle, Chunks, FreeSet, Locality};
 
 use crate::placing::{with_held, within};
 
@@ -45,15 +45,15 @@ fn time_left(app: &AppState, free: &FreeSet) -> f64 {
 proptest! {
     #[test]
     fn a_pattern_places_what_it_says_or_nothing((offer, app) in apps()) {
-        let bound = app.bound(&offer);
-        for pattern in app.patterns(&offer) {
+        let chunks = Chunks::of(&offer, &[]);
+        for pattern in app.patterns(&offer, &chunks) {
             prop_assert!(pattern.log_v > app.log_v_empty());
             let mut free = offer.clone();
             let Some(placed) = app.place(&pattern, &mut free) else {
                 prop_assert_eq!(free.to_bundle(), offer.to_bundle());
                 continue;
             };
-            prop_assert_eq!(placed.gpus(), pattern.gpus);
+            prop_assert_eq!(placed.gpus(), pattern.gpus());
             prop_assert!(placed.log_v >= pattern.log_v - 1e-12);
             let won: Bundle = placed.parts.iter().flat_map(|part| part.bundle.iter()).collect();
             prop_assert!(offer.has(&won));
@@ -70,8 +70,32 @@ proptest! {
             }
             let worth = later.log_v_at(&later.held_rates(free.topology()));
             prop_assert!((worth - placed.log_v).abs() < 1e-9);
-            let row = bound.iter().rfind(|(gpus, _)| *gpus <= pattern.gpus);
-            prop_assert!(placed.log_v <= row.expect("a row for every size").1 + 1e-9);
+        }
+    }
+
+    /// What a bundle is worth above its price, at most, is what the auction's bound stands on.
+    #[test]
+    fn no_placement_is_worth_more_than_the_bound_at_any_price(
+        (offer, app) in apps(),
+        prices in proptest::array::uniform12(0.0..0.5_f64),
+        share in proptest::sample::select(vec![0.0, 0.01, 0.2, 1.0]),
+    ) {
+        let chunks = Chunks::of(&offer, &[3, 5]);
+        let prices = prices.map(|price| price * share);
+        let patterns = app.patterns(&offer, &chunks);
+        let best = patterns.iter().map(|p| p.log_v - p.uses.cost(&prices));
+        let mut most = best.fold(app.log_v_empty(), f64::max);
+        if app.jobs.len() > 1 {
+            let relaxed = app.relaxed(&offer, &chunks).most(&prices);
+            prop_assert!(relaxed >= most - 1e-9);
+            most = relaxed;
+        }
+        for pattern in &patterns {
+            let Some(placed) = app.place(pattern, &mut offer.clone()) else { continue };
+            let topology = offer.topology();
+            let uses = placed.parts.iter().map(|part| chunks.of_bundle(topology, &part.bundle));
+            let cost: f64 = uses.map(|uses| uses.cost(&prices)).sum();
+            prop_assert!(placed.log_v - cost <= most + 1e-9, "{:?}", placed);
         }
     }
 
@@ -79,7 +103,8 @@ proptest! {
     fn one_job_alone_always_finds_the_gpus_of_its_patterns((offer, app) in apps()) {
         let mut app = app;
         app.jobs.truncate(1);
-        for pattern in app.patterns(&offer) {
+        let chunks = Chunks::of(&offer, &[]);
+        for pattern in app.patterns(&offer, &chunks) {
             prop_assert!(app.place(&pattern, &mut offer.clone()).is_some(), "{:?}", pattern);
         }
     }

@@ -1,0 +1,236 @@
+//! What an app of many jobs could gain at most, at given prices.
+//!
+//! Patterns are a choice among the ways to serve many jobs; the auction's bound must hold for all
+//! of them. log V is concave in the sum of rates, so it lies below its tangent at any rate r:
+//! log V(R) <= log V(r) + slope(r) (R - r). On the tangent the jobs part: each takes the size and
+//! locality whose rate, at that slope, is worth more than its price. The tangent that gives the
+//! least is sought by bisection, and any tangent gives a valid bound.
+//!
+//! Equal jobs need no tangent: for every number of them, the reachable (rate, price) pairs are a
+//! polygon between the localities, and a concave function less a linear one is largest on its edges.
+
+use crate::app::claim::free_within;
+use crate::app::ladder::loosest;
+use crate::app::{AppState, Job, Stopping, Value};
+use crate::cluster::{Chunks, FreeSet, Locality, MAX_ROWS, Use};
+
+/// The ways to serve each job, one job at a time.
+#[derive(Clone, Debug)]
+pub struct Relaxed {
+    value: Value,
+    stopping: Stopping,
+    floor: f64,
+    held_rate: f64,
+    /// (gain in rate, use) of every size and locality, by job; for `First` the job's rate.
+    jobs: Vec<Vec<(f64, Use)>>,
+    work_left: Vec<f64>,
+    /// How many jobs want GPUs, when these are rigid, alike and hold nothing.
+    alike: Option<usize>,
+}
+
+const TANGENTS: u32 = 20;
+
+impl AppState {
+    /// The relaxed app on an offer.
+    pub fn relaxed(&self, offer: &FreeSet, chunks: &Chunks) -> Relaxed {
+        let held = self.held_rates(offer.topology());
+        let alike = self.alike();
+        let jobs = self.jobs.iter().zip(&held);
+        let open = jobs.filter(|(job, _)| job.unmet() > 0);
+        let jobs = open.take(if alike.is_some() { 1 } else { usize::MAX });
+        Relaxed {
+            value: self.value(),
+            stopping: self.stopping,
+            floor: self.log_v_empty(),
+            held_rate: held.iter().sum(),
+            jobs: jobs
+                .map(|(job, rate)| {
+                    let base = if self.stopping == Stopping::All { *rate } else { 0.0 };
+                    ways(job, offer, chunks)
+                        .into_iter()
+                        .map(|(rate, uses)| (rate - base, uses))
+                        .collect()
+                })
+                .collect(),
+            work_left: self
+                .jobs
+                .iter()
+                .filter(|job| job.unmet() > 0)
+                .map(|job| job.work_left_gpu_s)
+                .collect(),
+            alike,
+        }
+    }
+}
+
+impl AppState {
+    fn alike(&self) -> Option<usize> {
+        let open: Vec<&Job> = self.jobs.iter().filter(|job| job.unmet() > 0).collect();
+        let first = open.first()?;
+        let same = |job: &&Job| {
+            job.held.is_empty()
+                && job.gang == job.max
+                && job.gang == first.gang
+                && job.profile == first.profile
+        };
+        open.iter().all(same).then_some(open.len())
+    }
+}
+
+/// (rate, use) of a job with every whole number of gangs at every locality.
+fn ways(job: &Job, offer: &FreeSet, chunks: &Chunks) -> Vec<(f64, Use)> {
+    let topology = offer.topology();
+    let held = job.held.gpus();
+    let mut ways = Vec::new();
+    for level in job.profile.distinct_levels() {
+        let mut total = held;
+        while total < job.max {
+            let missing = job.gang.saturating_sub(total);
+            let piece = if missing > 0 { missing } else { job.gang };
+            total = (total + piece.max(1)).min(job.max);
+            let level = loosest(job, if total == 1 { Locality::Slot } else { level })
+                .max(topology.locality(&job.held));
+            if total - held > free_within(offer, &job.held, level) {
+                break;
+            }
+            let mut uses = Use::default();
+            chunks.grow(&mut uses, level, 0, total - held);
+            ways.push((job.rate_at(total, level), uses));
+        }
+    }
+    ways
+}
+
+impl Relaxed {
+    /// max over all bundles of log V - price, from above.
+    pub fn most(&self, prices: &[f64; MAX_ROWS]) -> f64 {
+        match self.stopping {
+            Stopping::First => {
+                let each = self.jobs.iter().zip(&self.work_left);
+                let best = each.flat_map(|(ways, work)| {
+                    ways.iter()
+                        .map(move |(rate, uses)| self.value.log_v(work / rate) - uses.cost(prices))
+                });
+                best.fold(self.floor, f64::max)
+            }
+            Stopping::All => match self.alike {
+                Some(jobs) => self.most_alike(jobs, prices),
+                None => self.most_of_all(prices),
+            },
+        }
+    }
+
+    /// The same for equal jobs: every number of them, every two localities.
+    fn most_alike(&self, jobs: usize, prices: &[f64; MAX_ROWS]) -> f64 {
+        let ways = self.jobs.iter().find(|ways| !ways.is_empty());
+        let ways: Vec<(f64, f64)> = ways
+            .map(|ways| ways.iter().map(|(rate, uses)| (*rate, uses.cost(prices))).collect())
+            .unwrap_or_default();
+        let mut best = self.floor;
+        for count in 1..=jobs {
+            for (at, one) in ways.iter().enumerate() {
+                best = best.max(self.on_edge(count as f64, *one, *one));
+                for other in &ways[at + 1..] {
+                    best = best.max(self.on_edge(count as f64, *one, *other));
+                }
+            }
+        }
+        best
+    }
+
+    /// Most worth of so many jobs, any real number of them one way and the others another way.
+    fn on_edge(&self, jobs: f64, one: (f64, f64), other: (f64, f64)) -> f64 {
+        let at = |share: f64| {
+            let rate = self.held_rate + jobs * (one.0 + share * (other.0 - one.0));
+            let cost = jobs * (one.1 + share * (other.1 - one.1));
+            self.value.unfloored(rate) - cost
+        };
+        let (rate, cost) = (jobs * (other.0 - one.0), jobs * (other.1 - one.1));
+        let ends = at(0.0).max(at(1.0));
+        // Inside, the slope of log V is the price of rate.
+        let inside = self.value.rate_at_slope(cost / rate).map(|best| {
+            let share = (best - self.held_rate - jobs * one.0) / rate;
+            if (0.0..=1.0).contains(&share) { at(share) } else { f64::NEG_INFINITY }
+        });
+        inside.map_or(ends, |inside| inside.max(ends))
+    }
+
+    fn most_of_all(&self, prices: &[f64; MAX_ROWS]) -> f64 {
+        let costs: Vec<Vec<(f64, f64)>> = self
+            .jobs
+            .iter()
+            .map(|ways| ways.iter().map(|(rate, uses)| (*rate, uses.cost(prices))).collect())
+            .collect();
+        let all: f64 = costs.iter().map(|ways| ways.iter().map(|w| w.0).fold(0.0, f64::max)).sum();
+        let (mut low, mut high) = (self.held_rate.max(1e-9), (self.held_rate + all).max(1e-9));
+        let mut best = self.value.unfloored(high);
+        for _ in 0..TANGENTS {
+            let rate = (low * high).sqrt();
+            let slope = self.value.slope(rate);
+            let (mut gain, mut total) = (0.0, self.held_rate);
+            for ways in &costs {
+                let (mut most, mut at) = (0.0, 0.0);
+                for (more, cost) in ways {
+                    let net = slope * more - cost;
+                    if net > most {
+                        (most, at) = (net, *more);
+                    }
+                }
+                gain += most;
+                total += at;
+            }
+            let tangent = self.value.unfloored(rate) + slope * (self.held_rate - rate) + gain;
+            best = best.min(tangent);
+            // Where the jobs ask for more than the tangent's rate, the tangent is too steep.
+            if total > rate {
+                low = rate;
+            } else {
+                high = rate;
+            }
+        }
+        best.max(self.floor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::app::Profile;
+    use crate::cluster::{MachineSpec, Topology};
+
+    #[test]
+    fn no_pattern_is_worth_more_at_any_price() {
+        let specs = [0, 0, 1].map(|rack| MachineSpec { rack, gpus: 4, slot_gpus: 2 });
+        let offer = FreeSet::full(Arc::new(Topology::new(&specs).expect("valid")));
+        let chunks = Chunks::of(&offer, &[2, 3]);
+        let profile = Profile::new([1.0, 1.1, 1.5, 2.0]).expect("valid");
+        let jobs: Vec<Job> =
+            (1..6).map(|n| Job::waiting(2, 4, 100.0 * f64::from(n), profile)).collect();
+        let alike = vec![Job::waiting(2, 2, 300.0, profile); 5];
+        let first = jobs.clone();
+        // Equal rigid jobs are bounded closely; others by a fraction of a job more.
+        let cases = [
+            (Stopping::All, jobs, 0.6),
+            (Stopping::First, first, 0.01),
+            (Stopping::All, alike, 0.05),
+        ];
+        for (stopping, jobs, close) in cases {
+            let app = AppState::new(300.0, 100.0, stopping, jobs).with_rho_empty(Some(1e3));
+            let relaxed = app.relaxed(&offer, &chunks);
+            for price in [0.0, 0.01, 0.05, 0.1, 0.3, 1.0] {
+                for chunk in [0.0, 0.02, 0.2] {
+                    let mut prices = [chunk; MAX_ROWS];
+                    prices[0] = price;
+                    let most = relaxed.most(&prices);
+                    let patterns = app.patterns(&offer, &chunks);
+                    let best = patterns.iter().map(|p| p.log_v - p.uses.cost(&prices));
+                    let best = best.fold(app.log_v_empty(), f64::max);
+                    assert!(most >= best - 1e-12, "{stopping:?} {price} {chunk}: {most} {best}");
+                    assert!(most - best < close, "{stopping:?} {price} {chunk}: {most} {best}");
+                }
+            }
+        }
+    }
+}

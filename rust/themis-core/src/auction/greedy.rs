@@ -1,0 +1,133 @@
+//! Greedy by gain a GPU: the first solver, the filler of the other, and a baseline.
+//!
+//! The pattern whose log V rises most a GPU is placed first; a winner may trade its bundle for a
+//! larger one. Bids of several sizes matter, since gains are convex near zero.
+//!
+//! Cost: O(wins x (patterns of a bidder + log bidders)) and the placements. Guarantee: feasible,
+//! and never worse than what it starts from. Ties: fewest GPUs, then pattern, then bidder order.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+
+use super::Bid;
+use super::solution::Solution;
+use crate::cluster::FreeSet;
+
+/// A solution under way, and what is still free.
+pub(super) struct Greedy<'a> {
+    bids: &'a [Bid<'a>],
+    free: FreeSet,
+    solution: Solution,
+    gpus: Vec<u32>,
+    failed: Vec<Vec<bool>>,
+    queue: BinaryHeap<Candidate>,
+}
+
+impl<'a> Greedy<'a> {
+    /// Nobody has won anything yet.
+    pub(super) fn new(offer: &FreeSet, bids: &'a [Bid<'a>]) -> Self {
+        Self {
+            bids,
+            free: offer.clone(),
+            solution: Solution::nothing(bids),
+            gpus: vec![0; bids.len()],
+            failed: bids.iter().map(|bid| vec![false; bid.patterns.len()]).collect(),
+            queue: BinaryHeap::new(),
+        }
+    }
+
+    /// Raises every bidder but one, from where it stands, until nothing more can be had.
+    pub(super) fn fill(mut self, skip: Option<usize>) -> Solution {
+        for failed in &mut self.failed {
+            failed.fill(false);
+        }
+        for bidder in (0..self.bids.len()).filter(|bidder| Some(*bidder) != skip) {
+            self.queue.extend(self.best_step(bidder));
+        }
+        while let Some(best) = self.queue.pop() {
+            let (bidder, pattern) = (best.bidder, best.pattern);
+            if self.gpus_after(bidder, pattern) <= self.free.total() {
+                self.try_step(bidder, pattern);
+            } else {
+                self.failed[bidder][pattern] = true;
+            }
+            self.queue.extend(self.best_step(bidder));
+        }
+        self.solution
+    }
+
+    /// GPUs beyond those the bidder has won so far.
+    fn gpus_after(&self, bidder: usize, pattern: usize) -> u32 {
+        self.bids[bidder].patterns[pattern].gpus().saturating_sub(self.gpus[bidder])
+    }
+
+    /// The pattern of a bidder with the largest gain a GPU.
+    fn best_step(&self, bidder: usize) -> Option<Candidate> {
+        let now = self.solution.log_v[bidder];
+        let open = self.bids[bidder].patterns.iter().enumerate().filter(|(at, pattern)| {
+            !self.failed[bidder][*at]
+                && pattern.log_v > now
+                && self.gpus_after(bidder, *at) <= self.free.total()
+        });
+        open.map(|(at, pattern)| Candidate {
+            gain: (pattern.log_v - now) / f64::from(self.gpus_after(bidder, at)),
+            gpus: pattern.gpus(),
+            pattern: at,
+            bidder,
+        })
+        .max()
+    }
+
+    /// Trades what the bidder has for the pattern if it can be had; marks it as tried.
+    pub(super) fn try_step(&mut self, bidder: usize, pattern: usize) -> bool {
+        let bid = &self.bids[bidder];
+        let before = self.solution.wins[bidder].take();
+        for part in before.iter().flat_map(|win| &win.parts) {
+            self.free.give(&part.bundle);
+        }
+        let placed = bid.bidder.place(&bid.patterns[pattern], &mut self.free);
+        self.failed[bidder][pattern] = true;
+        let is_placed = placed.is_some();
+        if let Some(win) = placed {
+            self.solution.log_v[bidder] = win.log_v;
+            self.gpus[bidder] = win.gpus();
+            self.solution.wins[bidder] = Some(win);
+        } else {
+            for part in before.iter().flat_map(|win| &win.parts) {
+                self.free.take(&part.bundle);
+            }
+            self.solution.wins[bidder] = before;
+        }
+        is_placed
+    }
+}
+
+/// A step that a bidder could take next; the greatest is taken.
+#[derive(Debug)]
+struct Candidate {
+    gain: f64,
+    gpus: u32,
+    pattern: usize,
+    bidder: usize,
+}
+
+impl Ord for Candidate {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let ties = |c: &Self| Reverse((c.gpus, c.pattern, c.bidder));
+        self.gain.total_cmp(&other.gain).then_with(|| ties(self).cmp(&ties(other)))
+    }
+}
+
+impl PartialOrd for Candidate {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Candidate {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Candidate {}

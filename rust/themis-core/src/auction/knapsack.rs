@@ -1,0 +1,294 @@
+//! The last GPUs: an exact dynamic programme over the bidders that hesitate.
+//!
+//! At the dual's prices nearly every bidder has a clear best pattern; together these ask for a few
+//! GPUs more or less than there are. The bidders with the least regret for another pattern, the
+//! core, settle the difference: the programme finds, for every total change in GPUs, the least sum
+//! of regrets. Without it the marginal bidder would lose its whole last bundle.
+//!
+//! Cost: O(core x patterns of a bidder x window). Guarantee: optimal within the core and window for
+//! the GPU row; chunk rows enter by their prices only.
+
+use super::{Bid, Choice};
+use crate::cluster::{Chunks, MAX_ROWS};
+
+/// Bidders in the core at most.
+const CORE: usize = 160;
+/// Total change in GPUs that is looked at, both ways.
+const WINDOW: i32 = 128;
+
+/// A pattern of each bidder, or nothing.
+pub(super) type Selection = Vec<Option<usize>>;
+
+/// Another choice of a bidder: change in GPUs, regret, pattern.
+#[derive(Clone, Copy, Debug)]
+struct Other {
+    gpus: i32,
+    regret: f64,
+    pattern: Option<usize>,
+}
+
+/// A bidder of the core: its other choices, by GPUs.
+#[derive(Clone, Debug)]
+struct Hesitant {
+    least: f64,
+    bidder: usize,
+    others: Vec<Other>,
+}
+
+/// What every bidder would choose at the prices, and what the core would change.
+#[derive(Clone, Debug)]
+pub(super) struct Table {
+    core: Vec<Hesitant>,
+    /// GPUs and surplus of every bidder's best choice.
+    best: Vec<(u32, f64)>,
+    /// GPUs left over when everybody gets its best choice; negative when there are too few.
+    slack: i64,
+    price: f64,
+}
+
+/// Least sum of regrets for every total change in GPUs.
+type Regrets = Vec<f64>;
+
+/// A selection that asks for no more GPUs than there are, worth most at these prices, and the
+/// table behind it.
+pub(super) fn select(
+    chunks: &Chunks,
+    bids: &[Bid<'_>],
+    prices: &[f64; MAX_ROWS],
+) -> (Selection, Table) {
+    let mut selection = Vec::with_capacity(bids.len());
+    let mut core: Vec<Hesitant> = Vec::with_capacity(bids.len());
+    let mut bests = Vec::with_capacity(bids.len());
+    for (bidder, bid) in bids.iter().enumerate() {
+        let (best, others) = hesitate(bid, prices);
+        let least = others.iter().map(|other| other.regret).fold(f64::INFINITY, f64::min);
+        core.push(Hesitant { least, bidder, others });
+        bests.push((best.gpus, best.surplus));
+        selection.push(best.pattern);
+    }
+    core.sort_by(|a, b| a.least.total_cmp(&b.least).then(a.bidder.cmp(&b.bidder)));
+    core.truncate(CORE);
+    let asked: i64 = bests.iter().map(|(gpus, _)| i64::from(*gpus)).sum();
+    let slack = chunks.capacity()[0] as i64 - asked;
+    let table = Table { core, best: bests, slack, price: prices[0] };
+    for (hesitant, other) in table.core.iter().zip(table.settle()) {
+        if let Some(other) = other {
+            selection[hesitant.bidder] = other.pattern;
+        }
+    }
+    (selection, table)
+}
+
+/// The best choice of a bidder, and for every other count of GPUs the choice of least regret.
+/// Ties: fewest GPUs, then pattern order.
+fn hesitate(bid: &Bid<'_>, prices: &[f64; MAX_ROWS]) -> (Choice, Vec<Other>) {
+    let mut all = bid.choices(prices);
+    all.sort_by(|a, b| {
+        let better = b.surplus.total_cmp(&a.surplus);
+        a.gpus.cmp(&b.gpus).then(better).then(a.pattern.cmp(&b.pattern))
+    });
+    all.dedup_by_key(|choice| choice.gpus);
+    let mut best = all[0];
+    for choice in &all[1..] {
+        if choice.surplus > best.surplus {
+            best = *choice;
+        }
+    }
+    let others = all.into_iter().filter(|choice| choice.gpus != best.gpus);
+    let others = others
+        .map(|choice| Other {
+            gpus: choice.gpus as i32 - best.gpus as i32,
+            regret: best.surplus - choice.surplus,
+            pattern: choice.pattern,
+        })
+        .filter(|other| other.gpus.abs() <= WINDOW)
+        .collect();
+    (best, others)
+}
+
+const WIDTH: usize = (2 * WINDOW + 1) as usize;
+const ZERO: usize = WINDOW as usize;
+
+impl Table {
+    /// For every bidder of the core, the change that it makes (or none) such that no more GPUs are
+    /// used than there are, and GPUs at their price less regrets are worth most.
+    fn settle(&self) -> Vec<Option<Other>> {
+        let mut regrets = nobody();
+        let mut taken: Vec<Vec<u8>> = Vec::with_capacity(self.core.len());
+        for hesitant in &self.core {
+            let mut choice = vec![0; WIDTH];
+            regrets = add(&regrets, hesitant, |after, at| choice[after] = at);
+            taken.push(choice);
+        }
+        let mut changes = vec![None; self.core.len()];
+        let Some((mut at, _)) = self.peak(&regrets, self.slack) else { return changes };
+        for (bidder, hesitant) in self.core.iter().enumerate().rev() {
+            let choice = taken[bidder][at] as usize;
+            if choice > 0 {
+                let other = hesitant.others[choice - 1];
+                at = (at as i32 - other.gpus) as usize;
+                changes[bidder] = Some(other);
+            }
+        }
+        changes
+    }
+
+    /// The best total change within the slack, and what it is worth.
+    fn peak(&self, regrets: &Regrets, slack: i64) -> Option<(usize, f64)> {
+        let mut best: Option<(usize, f64)> = None;
+        for (at, regret) in regrets.iter().enumerate() {
+            let change = at as i64 - ZERO as i64;
+            if change > slack || !regret.is_finite() {
+                continue;
+            }
+            let worth = self.price * change as f64 - regret;
+            if best.is_none_or(|(_, most)| worth > most) {
+                best = Some((at, worth));
+            }
+        }
+        best
+    }
+
+    /// By how much the others are worse off with each of these bidders than without it, in log:
+    /// log c, from the table with everybody and the tables that leave one out. `log_v` is the
+    /// bidder's value in the selection.
+    pub(super) fn log_payments(&self, bidders: &[(usize, f64)]) -> Vec<f64> {
+        let all = self.core.iter().fold(nobody(), |sum, one| add(&sum, one, |_, _| {}));
+        let Some((_, worth)) = self.peak(&all, self.slack) else { return vec![0.0; bidders.len()] };
+        let mut without: Vec<Option<f64>> = vec![None; self.best.len()];
+        for (bidder, _) in bidders {
+            let (gpus, _) = self.best[*bidder];
+            without[*bidder] = self.peak(&all, self.slack + i64::from(gpus)).map(|peak| peak.1);
+        }
+        let mut wanted = vec![false; self.best.len()];
+        for (bidder, _) in bidders {
+            wanted[*bidder] = true;
+        }
+        self.leave_out(0..self.core.len(), &nobody(), &wanted, &mut without);
+        let payment = |(bidder, log_v): &(usize, f64)| {
+            let (gpus, surplus) = self.best[*bidder];
+            let rest = without[*bidder].unwrap_or(worth);
+            (self.price * f64::from(gpus) + worth + surplus - log_v - rest).min(0.0)
+        };
+        bidders.iter().map(payment).collect()
+    }
+
+    /// Fills in, for the wanted bidders of a part of the core, the worth of the table without each:
+    /// `outside` has everybody outside the part. Halves: O(core log core) additions in all.
+    fn leave_out(
+        &self,
+        part: std::ops::Range<usize>,
+        outside: &Regrets,
+        wanted: &[bool],
+        without: &mut [Option<f64>],
+    ) {
+        if !self.core[part.clone()].iter().any(|hesitant| wanted[hesitant.bidder]) {
+            return;
+        }
+        if part.len() == 1 {
+            let bidder = self.core[part.start].bidder;
+            let slack = self.slack + i64::from(self.best[bidder].0);
+            without[bidder] = self.peak(outside, slack).map(|peak| peak.1);
+            return;
+        }
+        let middle = part.start + part.len() / 2;
+        let with = |more: &[Hesitant]| {
+            more.iter().fold(outside.clone(), |sum, one| add(&sum, one, |_, _| {}))
+        };
+        let (left, right) = (part.start..middle, middle..part.end);
+        self.leave_out(left.clone(), &with(&self.core[right.clone()]), wanted, without);
+        self.leave_out(right, &with(&self.core[left]), wanted, without);
+    }
+}
+
+/// The table of an empty core.
+fn nobody() -> Regrets {
+    let mut regrets = vec![f64::INFINITY; WIDTH];
+    regrets[ZERO] = 0.0;
+    regrets
+}
+
+/// The table with one more bidder; `chosen(change, choice)` hears of every improvement.
+fn add(regrets: &Regrets, one: &Hesitant, mut chosen: impl FnMut(usize, u8)) -> Regrets {
+    let mut next = regrets.clone();
+    for (choice, other) in (1..=u8::MAX).zip(&one.others) {
+        let from = other.gpus.min(0).unsigned_abs() as usize;
+        let until = WIDTH - other.gpus.max(0) as usize;
+        for (before, so_far) in regrets.iter().enumerate().take(until).skip(from) {
+            let after = (before as i32 + other.gpus) as usize;
+            let sum = so_far + other.regret;
+            if sum < next[after] {
+                next[after] = sum;
+                chosen(after, choice);
+            }
+        }
+    }
+    next
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hesitant(bidder: usize, others: &[(i32, f64)]) -> Hesitant {
+        let others: Vec<Other> = others
+            .iter()
+            .map(|(gpus, regret)| Other { gpus: *gpus, regret: *regret, pattern: None })
+            .collect();
+        Hesitant { least: 0.0, bidder, others }
+    }
+
+    fn table(slack: i64) -> Table {
+        let core = vec![
+            hesitant(0, &[(-4, 0.5), (2, 0.1)]),
+            hesitant(1, &[(-2, 0.2), (-4, 0.9)]),
+            hesitant(2, &[(-1, 0.3), (4, 0.05)]),
+        ];
+        Table { core, best: vec![(4, 1.0), (4, 1.0), (1, 1.0), (2, 1.0)], slack, price: 0.1 }
+    }
+
+    /// Every combination of changes.
+    fn brute(table: &Table, skip: Option<usize>, slack: i64) -> f64 {
+        let core: Vec<&Hesitant> = table.core.iter().filter(|h| Some(h.bidder) != skip).collect();
+        let mut sums = vec![(0, 0.0)];
+        for one in core {
+            let before = sums.clone();
+            for other in &one.others {
+                sums.extend(before.iter().map(|(g, r)| (g + other.gpus, r + other.regret)));
+            }
+        }
+        let fits = sums.iter().filter(|(gpus, _)| i64::from(*gpus) <= slack);
+        fits.map(|(gpus, regret)| 0.1 * f64::from(*gpus) - regret).fold(f64::NEG_INFINITY, f64::max)
+    }
+
+    #[test]
+    fn the_programme_finds_the_best_combination() {
+        for slack in -9..9 {
+            let table = table(slack);
+            let all = table.core.iter().fold(nobody(), |sum, one| add(&sum, one, |_, _| {}));
+            let worth = table.peak(&all, slack).map(|peak| peak.1).expect("some change fits");
+            assert!((worth - brute(&table, None, slack)).abs() < 1e-12, "slack {slack}");
+            let changes = table.settle();
+            let gpus: i32 = changes.iter().flatten().map(|other| other.gpus).sum();
+            let regret: f64 = changes.iter().flatten().map(|other| other.regret).sum();
+            assert!(i64::from(gpus) <= slack);
+            assert!((0.1 * f64::from(gpus) - regret - worth).abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn leaving_one_out_is_solving_again_without_it() {
+        for slack in -5..6 {
+            let table = table(slack);
+            let values: Vec<(usize, f64)> = (0..4).map(|bidder| (bidder, 5.0)).collect();
+            let payments = table.log_payments(&values);
+            for ((bidder, log_v), payment) in values.iter().zip(payments) {
+                let (gpus, surplus) = table.best[*bidder];
+                let rest = brute(&table, Some(*bidder), slack + i64::from(gpus));
+                let with = brute(&table, None, slack);
+                let want = 0.1 * f64::from(gpus) + with + surplus - log_v - rest;
+                assert!((payment - want.min(0.0)).abs() < 1e-12, "slack {slack} bidder {bidder}");
+            }
+        }
+    }
+}

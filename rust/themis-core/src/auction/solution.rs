@@ -1,0 +1,37 @@
+//! Who wins what.
+
+use super::Bid;
+use crate::app::Placed;
+
+/// What each bidder wins.
+#[derive(Debug)]
+pub(super) struct Solution {
+    /// Placed bundles, beside the bids.
+    pub(super) wins: Vec<Option<Placed>>,
+    /// log V of each bidder, won or not.
+    pub(super) log_v: Vec<f64>,
+    /// True when no allocation is better.
+    pub(super) exact: bool,
+}
+
+impl Solution {
+    /// Nobody wins.
+    pub(super) fn nothing(bids: &[Bid<'_>]) -> Self {
+        Self {
+            wins: bids.iter().map(|_| None).collect(),
+            log_v: bids.iter().map(|bid| bid.bidder.log_v_empty()).collect(),
+            exact: false,
+        }
+    }
+
+    /// The sum of log V, in bidder order; 0 without bidders.
+    pub(super) fn objective(&self) -> f64 {
+        self.log_v.iter().fold(0.0, |sum, log_v| sum + log_v)
+    }
+
+    /// The same without one bidder.
+    pub(super) fn objective_without(&self, skip: usize) -> f64 {
+        let others = self.log_v.iter().enumerate().filter(|(at, _)| *at != skip);
+        others.map(|(_, log_v)| log_v).sum()
+    }
+}

@@ -1,0 +1,185 @@
+//! Chunks: what a close bundle uses up beyond its GPUs.
+//!
+//! A machine with 5 free GPUs serves one gang of 4, not 5/4 of one. For every part of the cluster
+//! (slot, machine, rack) and chunk size k, bundles inside single parts hold at most
+//! sum over parts of floor(free / k) chunks, since floors add up to no more than the floor of a
+//! sum. These inequalities are what placement costs when it is priced; there are few of them.
+
+use crate::cluster::{Bundle, FreeSet, Locality, Topology};
+use crate::ids::{MachineId, RackId, SlotId};
+
+/// Rows at most: GPUs, and chunks of a locality and size.
+pub const MAX_ROWS: usize = 12;
+
+/// How much of each row a bundle uses; row 0 counts GPUs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Use(pub [u32; MAX_ROWS]);
+
+impl Use {
+    /// GPUs.
+    pub fn gpus(&self) -> u32 {
+        self.0[0]
+    }
+
+    /// This use with another added.
+    #[must_use]
+    pub fn plus(mut self, other: &Self) -> Self {
+        for (mine, theirs) in self.0.iter_mut().zip(other.0) {
+            *mine += theirs;
+        }
+        self
+    }
+
+    /// This use less a part of it.
+    #[must_use]
+    pub fn minus(mut self, part: &Self) -> Self {
+        for (mine, theirs) in self.0.iter_mut().zip(part.0) {
+            *mine -= theirs;
+        }
+        self
+    }
+
+    /// What it costs.
+    #[inline]
+    pub fn cost(&self, prices: &[f64; MAX_ROWS]) -> f64 {
+        let mut cost = 0.0;
+        for (amount, price) in self.0.iter().zip(prices) {
+            cost += f64::from(*amount) * price;
+        }
+        cost
+    }
+}
+
+/// The rows of an offer and how much each has.
+#[derive(Clone, Debug)]
+pub struct Chunks {
+    rows: Vec<(Locality, u32)>,
+    capacity: [f64; MAX_ROWS],
+}
+
+impl Chunks {
+    /// The rows that may bind: powers of two that fit, and other gang sizes that are asked for,
+    /// in slots, machines and racks; smaller parts first, larger chunks first.
+    pub fn of(offer: &FreeSet, gangs: &[u32]) -> Self {
+        let mut rows = vec![(Locality::Cluster, 1)];
+        let topology = offer.topology();
+        let mut floor = 1;
+        for level in [Locality::Slot, Locality::Machine, Locality::Rack] {
+            let largest = offer.largest(level);
+            let flat = match level {
+                Locality::Slot => topology.slots() == topology.machines(),
+                Locality::Machine => false,
+                _ => topology.racks() == 1,
+            };
+            if flat {
+                continue;
+            }
+            let powers = (1..31).map(|bit| 1 << bit);
+            let mut sizes: Vec<u32> = powers
+                .chain(gangs.iter().copied())
+                .filter(|k| *k > floor && *k <= largest)
+                .collect();
+            sizes.sort_unstable_by(|a, b| b.cmp(a));
+            sizes.dedup();
+            rows.extend(sizes.into_iter().take(4).map(|size| (level, size)));
+            floor = if level == Locality::Slot { 1 } else { largest };
+        }
+        rows.truncate(MAX_ROWS);
+        let mut capacity = [0.0; MAX_ROWS];
+        for (row, (level, size)) in rows.iter().enumerate() {
+            capacity[row] = Self::count(offer, *level, *size);
+        }
+        Self { rows, capacity }
+    }
+
+    fn count(offer: &FreeSet, level: Locality, size: u32) -> f64 {
+        let topology = offer.topology();
+        let chunks: u64 = match level {
+            Locality::Slot => (0..topology.slots() as u32)
+                .map(|slot| u64::from(offer.slot(SlotId(slot)) / size))
+                .sum(),
+            Locality::Machine => (0..topology.machines() as u32)
+                .map(|machine| u64::from(offer.machine(MachineId(machine)) / size))
+                .sum(),
+            Locality::Rack => (0..topology.racks() as u32)
+                .map(|rack| u64::from(offer.rack(RackId(rack)) / size))
+                .sum(),
+            Locality::Cluster => u64::from(offer.total() / size),
+        };
+        chunks as f64
+    }
+
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Never: GPUs are always a row.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// How much each row has.
+    pub fn capacity(&self) -> &[f64; MAX_ROWS] {
+        &self.capacity
+    }
+
+    /// What a bundle of given GPUs uses: chunks of the parts that it takes from.
+    pub fn of_bundle(&self, topology: &Topology, bundle: &Bundle) -> Use {
+        let mut uses = Use::default();
+        for ((level, size), amount) in self.rows.iter().zip(&mut uses.0) {
+            let part = |slot: SlotId| match level {
+                Locality::Slot => slot.0,
+                Locality::Machine => topology.machine_of(slot).0,
+                Locality::Rack => topology.rack_of(topology.machine_of(slot)).0,
+                Locality::Cluster => 0,
+            };
+            let mut parts: Vec<(u32, u32)> = bundle.iter().map(|(s, n)| (part(s), n)).collect();
+            parts.sort_unstable();
+            for same in parts.chunk_by(|a, b| a.0 == b.0) {
+                *amount += same.iter().map(|(_, gpus)| gpus).sum::<u32>() / size;
+            }
+        }
+        uses
+    }
+
+    /// Counts in that a job's bundle within one `level` grows from `from` to `to` GPUs.
+    pub fn grow(&self, uses: &mut Use, level: Locality, from: u32, to: u32) {
+        for ((of, size), amount) in self.rows.iter().zip(&mut uses.0) {
+            if level <= *of {
+                *amount += to / size - from / size;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::cluster::MachineSpec;
+
+    #[test]
+    fn rows_count_what_parts_can_hold() {
+        let machine = |rack, gpus| MachineSpec { rack, gpus, slot_gpus: 4 };
+        let specs = [machine(0, 8), machine(0, 5), machine(1, 3)];
+        let offer = FreeSet::full(Arc::new(Topology::new(&specs).expect("valid")));
+        let chunks = Chunks::of(&offer, &[3]);
+        let of = |level, size| {
+            let row = chunks.rows.iter().position(|r| *r == (level, size)).expect("a row");
+            chunks.capacity[row] as u32
+        };
+        assert_eq!(of(Locality::Cluster, 1), 16);
+        assert_eq!(
+            (of(Locality::Slot, 4), of(Locality::Slot, 3), of(Locality::Slot, 2)),
+            (3, 4, 7)
+        );
+        assert_eq!((of(Locality::Machine, 8), of(Locality::Machine, 3)), (1, 4));
+        let mut uses = Use::default();
+        chunks.grow(&mut uses, Locality::Machine, 0, 5);
+        chunks.grow(&mut uses, Locality::Cluster, 5, 6);
+        assert_eq!(uses.gpus(), 6);
+        assert_eq!(uses.0.iter().sum::<u32>(), 6 + 1 + 1 + 2);
+    }
+}
