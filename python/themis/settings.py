@@ -51,7 +51,7 @@ class PolicySettings(BaseModel):
     )
     min_lease_s: float = Field(
         default=60.0,
-        ge=0,
+        ge=1,
         le=_LONGEST_S,
         description="shortest lease that a payment leaves, unless the round ends first; in seconds",
     )

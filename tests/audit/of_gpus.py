@@ -89,6 +89,10 @@ def leases_end_when_somebody_waits(facts: Facts) -> Iterator[str]:
             continue
         aligned = facts.settings["lease_mode"] == "aligned"
         first = (lease.start // length + 1) * length if aligned else lease.start + length
+        # A switch as long as a lease is let to its end, and the job to some work.
+        switch = us(facts.settings["restart_s"] + facts.settings["checkpoint_s"])
+        if switch >= length:
+            first += -(-switch // length) * length
         for due in range(first, min(lease.end, first + 20 * length), length):
             for app in facts.apps:
                 if _wants_before_and_at(facts, app, due):

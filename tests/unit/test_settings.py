@@ -71,7 +71,7 @@ def test_every_payment_is_taken(payment: str) -> None:
         ("lease_s", 0, "must be >= 0.001"),
         ("lease_s", -4.0, "must be >= 0.001"),
         ("lease_s", float("inf"), "expected a finite number"),
-        ("min_lease_s", -1, "must be >= 0"),
+        ("min_lease_s", 0.5, "must be >= 1"),
         ("restart_s", -1, "must be >= 0"),
         ("checkpoint_s", "8 s", "expected a number"),
         ("horizon_s", 0, "must be > 0"),

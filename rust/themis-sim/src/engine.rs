@@ -287,6 +287,9 @@ fn expire(state: &mut State<'_>, mark: bool) {
             if job.gpus.is_empty() || !job.expired.is_empty() {
                 continue;
             }
+            // Where a switch takes a lease or longer, evictions would never let the job work.
+            let endless = job.productive_us - job.switched_us >= state.clock.shortest_us();
+            let from_us = if endless && job.productive_us >= now_us { now_us + 1 } else { from_us };
             for gpu in &job.gpus {
                 let expiry_us = state.tenures.of(*gpu).map_or(i64::MAX, |t| t.expiry_us);
                 let due_us = state.clock.due(expiry_us, from_us);

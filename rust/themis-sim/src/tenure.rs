@@ -6,6 +6,7 @@ use crate::log::{LeaseLog, LeaseRow};
 use crate::policy::Cause;
 use crate::settings::{LATEST_US, LeaseMode, Settings};
 use themis_core::SlotId;
+use themis_core::auction::Payment;
 use themis_core::cluster::{Bundle, FreeSet, Topology};
 
 /// Why a lease ended.
@@ -36,6 +37,8 @@ pub(crate) struct LeaseClock {
     lease_us: i64,
     min_lease_us: i64,
     mode: LeaseMode,
+    /// Payments may cut leases short.
+    cut: bool,
 }
 
 impl LeaseClock {
@@ -44,7 +47,13 @@ impl LeaseClock {
             lease_us: settings.lease_us,
             min_lease_us: settings.min_lease_us,
             mode: settings.lease_mode,
+            cut: settings.rules.payment == Payment::Lease,
         }
+    }
+
+    /// The shortest lease that is granted at the start of a round.
+    pub(crate) fn shortest_us(&self) -> i64 {
+        if self.cut { self.lease_us.min(self.min_lease_us) } else { self.lease_us }
     }
 
     /// The end of a lease granted now, for a share of its full length.
@@ -222,7 +231,7 @@ mod tests {
     use themis_core::cluster::MachineSpec;
 
     fn clock(mode: LeaseMode) -> LeaseClock {
-        LeaseClock { lease_us: 100, min_lease_us: 20, mode }
+        LeaseClock { lease_us: 100, min_lease_us: 20, mode, cut: true }
     }
 
     #[test]

@@ -45,7 +45,9 @@ pub(crate) struct JobRun {
     /// The best rate anywhere in the cluster.
     best_rate: f64,
     since_us: i64,
-    /// The switch is over from here on.
+    /// The last switch began here...
+    pub(crate) switched_us: i64,
+    /// ...and is over from here on.
     pub(crate) productive_us: i64,
     /// Voids planned ends when the GPUs change.
     pub(crate) epoch: u32,
@@ -68,6 +70,7 @@ impl JobRun {
             rate: 0.0,
             best_rate: job.best_rate(topology),
             since_us: spec.submit_us,
+            switched_us: spec.submit_us,
             productive_us: spec.submit_us,
             epoch: 0,
             start_us: None,
@@ -128,7 +131,7 @@ impl JobRun {
         self.rate = Job::waiting(spec.gang, spec.max, 0.0, spec.profile).rate_on(topology, &bundle);
         (self.gpus, self.bundle) = (gpus, bundle);
         self.expired.clear();
-        self.productive_us = now_us;
+        (self.switched_us, self.productive_us) = (now_us, now_us);
         if self.gpus.is_empty() {
             return;
         }
