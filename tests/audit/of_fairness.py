@@ -92,14 +92,14 @@ def rho_is_its_definition(facts: Facts) -> Iterator[str]:
             if out["reason"] is None:
                 yield f"{told}: no rho and no reason"
             continue
-        yield from _problems_of_rho(facts, app, told)
+        yield from _problems_of_rho(app, told)
         if out["state"] == "done":
             yield from _problems_of_done(facts, app, told)
         elif app.stopping == "all":
             yield from _problems_of_a_bound(facts, app, told)
 
 
-def _problems_of_rho(facts: Facts, app: App, told: str) -> Iterator[str]:
+def _problems_of_rho(app: App, told: str) -> Iterator[str]:
     out = app.out
     if not _near(out["rho"], out["t_sh_s"] / out["t_id_s"]):
         yield told
