@@ -160,7 +160,7 @@ def test_the_example_of_the_documentation(read: Read) -> None:
     }
     assert payments["sweep"]["c"] == pytest.approx(1.2 / (22_200 / 9_000), rel=1e-9)
     assert payments["sweep"]["lease_fraction"] == payments["sweep"]["c"]
-    assert payments["agent"]["c"] == 1
+    assert payments["agent"]["c"] == pytest.approx(1.2 * 1.3 / (0.7 * 22_200 / 9_000), rel=1e-9)
     winners = {row["app_id"]: row["rho"] for row in outcome.winners.to_dicts()}
     assert winners == pytest.approx({"sweep": 0.7, "agent": 2.0})
     cut = read({**json.loads(example), "payment": "gpus"}).clear()

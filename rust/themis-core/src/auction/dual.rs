@@ -35,7 +35,7 @@ pub(super) struct Dual {
     pub(super) value: f64,
 }
 
-/// The bound; the objective itself when it is known to be optimal.
+/// The bound; the solver's own where that is tighter.
 pub(super) fn upper_bound(
     offer: &FreeSet,
     chunks: &Chunks,
@@ -43,8 +43,7 @@ pub(super) fn upper_bound(
     solution: &Solution,
     dual: &Dual,
 ) -> f64 {
-    let objective = solution.objective();
-    if solution.exact { objective } else { certified(offer, chunks, bids, dual).max(objective) }
+    certified(offer, chunks, bids, dual).min(solution.bound).max(solution.objective())
 }
 
 /// D at these prices, over every way to serve every bidder.

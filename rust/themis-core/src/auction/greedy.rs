@@ -36,12 +36,12 @@ impl<'a> Greedy<'a> {
         }
     }
 
-    /// Raises every bidder but one, from where it stands, until nothing more can be had.
-    pub(super) fn fill(mut self, skip: Option<usize>) -> Solution {
+    /// Raises every bidder from where it stands, until nothing more can be had.
+    pub(super) fn fill(mut self) -> Solution {
         for failed in &mut self.failed {
             failed.fill(false);
         }
-        for bidder in (0..self.bids.len()).filter(|bidder| Some(*bidder) != skip) {
+        for bidder in 0..self.bids.len() {
             self.queue.extend(self.best_step(bidder));
         }
         while let Some(best) = self.queue.pop() {

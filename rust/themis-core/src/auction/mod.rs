@@ -75,7 +75,7 @@ impl Draws for NoDraws {
 }
 
 /// A bidder with its bid on the offer.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Bid<'a> {
     bidder: &'a Bidder,
     patterns: Vec<Pattern>,

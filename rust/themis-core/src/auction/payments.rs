@@ -37,8 +37,8 @@ pub(super) fn hidden_payments(
     }
     let logs: Vec<f64> = if bids.iter().any(|bid| bid.bidder.is_table()) {
         let again = |winner: &usize| {
-            let without = solve_without(offer, bids, *winner).objective_without(*winner);
-            solution.objective_without(*winner) - without
+            let without = solve_without(offer, chunks, bids, *winner);
+            solution.objective_of_others(*winner) - without
         };
         winners.iter().map(again).collect()
     } else {

@@ -10,8 +10,8 @@ pub(super) struct Solution {
     pub(super) wins: Vec<Option<Placed>>,
     /// log V of each bidder, won or not.
     pub(super) log_v: Vec<f64>,
-    /// True when no allocation is better.
-    pub(super) exact: bool,
+    /// No allocation has a larger sum of log V, as far as the solver knows; infinite if it doesn't.
+    pub(super) bound: f64,
 }
 
 impl Solution {
@@ -20,7 +20,7 @@ impl Solution {
         Self {
             wins: bids.iter().map(|_| None).collect(),
             log_v: bids.iter().map(|bid| bid.bidder.log_v_empty()).collect(),
-            exact: false,
+            bound: f64::INFINITY,
         }
     }
 
@@ -29,9 +29,9 @@ impl Solution {
         self.log_v.iter().fold(0.0, |sum, log_v| sum + log_v)
     }
 
-    /// The same without one bidder.
-    pub(super) fn objective_without(&self, skip: usize) -> f64 {
-        let others = self.log_v.iter().enumerate().filter(|(at, _)| *at != skip);
-        others.map(|(_, log_v)| log_v).sum()
+    /// The same of all others than one bidder.
+    pub(super) fn objective_of_others(&self, than: usize) -> f64 {
+        let others = self.log_v.iter().enumerate().filter(|(at, _)| *at != than);
+        others.fold(0.0, |sum, (_, log_v)| sum + log_v)
     }
 }

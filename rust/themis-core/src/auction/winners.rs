@@ -26,12 +26,11 @@ const GREEDY_FIRST: usize = 600;
 pub(super) fn solve(offer: &FreeSet, chunks: &Chunks, bids: &[Bid<'_>]) -> (Solution, Dual) {
     let explicit = bids.iter().all(|bid| bid.bidder.is_table());
     if explicit {
-        let greedy = Greedy::new(offer, bids).fill(None);
-        let solution = exact::improve(offer, bids, None, greedy);
+        let solution = exact::improve(offer, bids, Greedy::new(offer, bids).fill());
         let dual = dual::minimise(chunks, bids, Some(solution.objective()));
         return (solution, dual);
     }
-    let first = (bids.len() <= GREEDY_FIRST).then(|| Greedy::new(offer, bids).fill(None));
+    let first = (bids.len() <= GREEDY_FIRST).then(|| Greedy::new(offer, bids).fill());
     let dual = dual::minimise(chunks, bids, first.as_ref().map(Solution::objective));
     let (selection, _) = knapsack::select(chunks, bids, &dual.prices);
     let (placed, whole) = place(offer, bids, &selection);
@@ -45,10 +44,11 @@ pub(super) fn solve(offer: &FreeSet, chunks: &Chunks, bids: &[Bid<'_>]) -> (Solu
     (best, dual)
 }
 
-/// Solves without one bidder, as a re-solve for its payment.
-pub(super) fn solve_without(offer: &FreeSet, bids: &[Bid<'_>], skip: usize) -> Solution {
-    let greedy = Greedy::new(offer, bids).fill(Some(skip));
-    exact::improve(offer, bids, Some(skip), greedy)
+/// The objective of the best allocation without one bidder, from scratch.
+pub(super) fn solve_without(offer: &FreeSet, chunks: &Chunks, bids: &[Bid<'_>], one: usize) -> f64 {
+    let others = bids.iter().enumerate().filter(|(at, _)| *at != one);
+    let others: Vec<Bid<'_>> = others.map(|(_, bid)| bid.clone()).collect();
+    solve(offer, chunks, &others).0.objective()
 }
 
 /// The solution with the larger objective; ties: the first.
@@ -74,5 +74,5 @@ pub(super) fn place(offer: &FreeSet, bids: &[Bid<'_>], selection: &Selection) ->
     for (bidder, pattern) in order {
         whole &= greedy.try_step(bidder, pattern);
     }
-    (greedy.fill(None), whole)
+    (greedy.fill(), whole)
 }
