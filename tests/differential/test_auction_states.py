@@ -88,8 +88,8 @@ def test_no_allocation_beats_the_bound(batch: int, reference: Reference) -> None
         assert outcome.gap == pytest.approx(ratio(outcome.gap_log, len(bids)), abs=1e-12)
 
 
-def test_how_far_greedy_is_from_the_best(reference: Reference) -> None:
-    """Optimal in three of four tiny auctions, 3 % off on average; the worst are far off."""
+def test_how_far_the_solver_is_from_the_best(reference: Reference) -> None:
+    """Optimal in nineteen of twenty tiny auctions, below 1 % off on average; the worst are far off."""
     found, certified = [], []
     for seed in range(BATCHES * EACH):
         offer, bids = random_auction(random.Random(seed))
@@ -98,9 +98,9 @@ def test_how_far_greedy_is_from_the_best(reference: Reference) -> None:
         found.append(ratio(best - outcome.objective, len(bids)))
         certified.append(outcome.gap)
     optimal = sum(gap < CLOSE for gap in found) / len(found)
-    assert optimal >= 0.72
-    assert sum(found) / len(found) <= 0.035
-    assert sum(certified) / len(certified) <= 0.11
+    assert optimal >= 0.94
+    assert sum(found) / len(found) <= 0.01
+    assert sum(certified) / len(certified) <= 0.08
 
 
 def won_rho(outcome: AuctionOutcome) -> dict[str, float]:
