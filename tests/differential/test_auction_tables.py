@@ -157,28 +157,27 @@ def mid_size(seed: int, size: int) -> tuple[dict[Key, int], list[Bid]]:
     return offer, bids
 
 
-@pytest.mark.parametrize("seed", range(3_000, 3_020))
-def test_seven_bidders_of_seven_rows_equal_an_integer_program(
-    seed: int, reference: Reference
+@pytest.mark.parametrize("size", [7, 10])
+@pytest.mark.parametrize("seed", range(3_000, 3_015))
+def test_tables_of_moderate_size_equal_an_integer_program(
+    seed: int, size: int, reference: Reference
 ) -> None:
-    offer, bids = mid_size(seed, 7)
+    offer, bids = mid_size(seed, size)
     outcome = clear_auction(offer, bids, "none")
     best = solve_program(reference, offer, bids)
-    assert outcome.gap == 0
+    assert outcome.gap == pytest.approx(0, abs=1e-12)
     assert outcome.objective == pytest.approx(best, abs=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(3_000, 3_015))
-def test_ten_bidders_of_ten_rows_lie_within_their_certified_gap(
-    seed: int, reference: Reference
-) -> None:
-    offer, bids = mid_size(seed, 10)
+def test_larger_tables_lie_within_their_certified_gap(seed: int, reference: Reference) -> None:
+    offer, bids = mid_size(seed, 14)
     outcome = clear_auction(offer, bids, "none")
     best = solve_program(reference, offer, bids)
     assert outcome.objective <= best + 1e-6
     assert outcome.upper_bound >= best - 1e-6
-    # The search ends before its budget: 6 % off on average in 60 seeds, 12.5 % at worst.
-    assert math.expm1((best - outcome.objective) / len(bids)) <= min(0.13, outcome.gap + 1e-9)
+    # The search ends before its budget in 14 of these 15.
+    assert outcome.gap <= 0.03
 
 
 def test_nearly_divisible_goods_are_never_charged_more_than_one_in_e() -> None:

@@ -15,7 +15,7 @@ use crate::cluster::{Bundle, FreeSet};
 use crate::ids::SlotId;
 
 /// Rows tried before the search gives up.
-const BUDGET: u32 = 200_000;
+const BUDGET: u32 = 1_000_000;
 /// Subgradient steps for the prices.
 const STEPS: u32 = 200;
 
