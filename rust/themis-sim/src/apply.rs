@@ -83,6 +83,7 @@ pub(crate) fn carry_out(state: &mut State<'_>, offer: &FreeSet, mut plan: Plan, 
         let kept = renew(state, job, &mut mine, leases);
         moves.push((job, kept, mine));
     }
+    state.expired.clear();
     for (job, mut gpus, mine) in moves {
         for grant in mine.iter().filter(|grant| !grant.bundle.is_empty()) {
             gpus.extend(begin(state, grant, leases));
@@ -94,8 +95,8 @@ pub(crate) fn carry_out(state: &mut State<'_>, offer: &FreeSet, mut plan: Plan, 
 
 /// Apps' jobs with leases that have just run out.
 fn expired_jobs(state: &State<'_>) -> Vec<u32> {
-    let apps = state.active.iter().map(|app| &state.apps[*app as usize]);
-    let jobs = apps.filter(|app| app.expired > 0).flat_map(|app| &app.open);
+    let apps = state.expired.iter().map(|app| &state.apps[*app as usize]);
+    let jobs = apps.flat_map(|app| &app.open);
     jobs.copied().filter(|job| !state.jobs[*job as usize].expired.is_empty()).collect()
 }
 
@@ -170,6 +171,7 @@ fn go_on(state: &mut State<'_>, job: u32, gpus: Vec<u32>) {
     if run.gpus == gpus {
         state.apps[app as usize].expired -= run.expired.len() as u32;
         run.expired.clear();
+        state.count(app);
     } else {
         state.assign(job, gpus);
     }

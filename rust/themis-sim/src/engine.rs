@@ -106,8 +106,7 @@ impl<'w> Engine<'w> {
         }
         let state = &mut self.state;
         let used = state.topology.gpus() - state.tenures.free().total();
-        let waits = |app: &&u32| state.apps[**app as usize].gpus == 0;
-        let waiting = state.active.iter().filter(waits).count() as u32;
+        let waiting = state.active.len() as u32 - state.tally.holding;
         state.log.usage(state.now_us, used, state.contention.active(), waiting);
         Ok(())
     }
@@ -166,18 +165,15 @@ impl<'w> Engine<'w> {
 
     fn decide(&mut self, policy: &mut dyn Policy) -> Result<(), SimError> {
         let state = &mut self.state;
-        let mut offer = state.tenures.free().clone();
-        for app in &state.active {
-            let run = &state.apps[*app as usize];
-            if run.expired > 0 {
-                for job in &run.open {
-                    offer.give(&state.tenures.bundle(&state.jobs[*job as usize].expired));
-                }
-            }
-        }
-        let anybody = state.active.iter().any(|app| state.unmet(*app) > 0);
-        if offer.total() == 0 || !anybody {
+        let free = state.tenures.free();
+        if state.tally.wanting == 0 || free.total() == 0 && state.expired.is_empty() {
             return Ok(());
+        }
+        let mut offer = free.clone();
+        for app in &state.expired {
+            for job in &state.apps[*app as usize].open {
+                offer.give(&state.tenures.bundle(&state.jobs[*job as usize].expired));
+            }
         }
         let plan = policy.decide(&View::new(state, &offer));
         check(state, &offer, &plan, policy.name())?;
@@ -238,6 +234,7 @@ fn submit(state: &mut State<'_>, job: u32) {
     } else {
         state.waiting.insert((spec.submit_us, job));
         state.apps[spec.app as usize].open_job(spec, job);
+        state.count(spec.app);
     }
     if state.jobs[job as usize].phase.is_final() && state.is_over(spec.app) {
         state.end_app(spec.app);
@@ -282,6 +279,7 @@ fn expire(state: &mut State<'_>, mark: bool) {
         state.expiries.pop();
         let mut next_us = i64::MAX;
         let run = &mut state.apps[app as usize];
+        let before = run.expired;
         for number in &run.open {
             let job = &mut state.jobs[*number as usize];
             if job.gpus.is_empty() || !job.expired.is_empty() {
@@ -305,6 +303,10 @@ fn expire(state: &mut State<'_>, mark: bool) {
             }
             run.expired += job.expired.len() as u32;
         }
+        if run.expired > before {
+            state.expired.push(app);
+        }
+        state.count(app);
         if next_us < i64::MAX {
             state.expiries.plan(next_us, app);
         }

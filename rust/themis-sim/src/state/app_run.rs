@@ -20,6 +20,8 @@ pub(crate) struct AppRun {
     /// GPUs that it holds, and those of them whose lease has just run out.
     pub(crate) gpus: u32,
     pub(crate) expired: u32,
+    /// How it was last counted in [`super::Tally`]: wants more, holds some.
+    pub(crate) counted: (bool, bool),
     /// What was submitted so far, finished or not.
     submitted: Vec<Demand>,
     /// App-microseconds of contention when it arrived.
@@ -49,6 +51,7 @@ impl AppRun {
             demand: 0,
             gpus: 0,
             expired: 0,
+            counted: (false, false),
             submitted: Vec::new(),
             area_then: 0,
             n_avg: 1.0,
@@ -107,6 +110,11 @@ impl AppRun {
             self.open.remove(at);
             self.demand -= spec.max;
         }
+    }
+
+    /// GPUs that it could use beyond those it keeps.
+    pub(crate) fn unmet(&self) -> u32 {
+        self.demand - (self.gpus - self.expired)
     }
 
     /// True when a job that wants GPUs was submitted.

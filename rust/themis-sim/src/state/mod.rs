@@ -18,6 +18,13 @@ use crate::workload::Workload;
 use themis_core::app::Stopping;
 use themis_core::cluster::Topology;
 
+/// How many apps want more GPUs than they keep, and how many hold some.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Tally {
+    pub(crate) wanting: u32,
+    pub(crate) holding: u32,
+}
+
 /// Everything that changes during a run.
 pub(crate) struct State<'w> {
     pub(crate) workload: &'w Workload,
@@ -32,6 +39,9 @@ pub(crate) struct State<'w> {
     pub(crate) waiting: BTreeSet<(i64, u32)>,
     /// Running jobs slower than they could be anywhere.
     pub(crate) misplaced: u32,
+    pub(crate) tally: Tally,
+    /// Apps with leases that have just run out; only during a decision.
+    pub(crate) expired: Vec<u32>,
     /// Jobs in a final state.
     pub(crate) ended_jobs: usize,
     pub(crate) contention: Contention,
@@ -55,6 +65,8 @@ impl<'w> State<'w> {
             active: Vec::new(),
             waiting: BTreeSet::new(),
             misplaced: 0,
+            tally: Tally::default(),
+            expired: Vec::new(),
             ended_jobs: 0,
             contention: Contention::default(),
             tenures: Tenures::new(Arc::clone(&topology)),
@@ -83,13 +95,21 @@ impl<'w> State<'w> {
 
     /// GPUs that an app could use beyond those it keeps.
     pub(crate) fn unmet(&self, app: u32) -> u32 {
-        let run = &self.apps[app as usize];
-        run.demand - (run.gpus - run.expired)
+        self.apps[app as usize].unmet()
+    }
+
+    /// Counts an app anew after its demand or its GPUs changed.
+    pub(crate) fn count(&mut self, app: u32) {
+        let run = &mut self.apps[app as usize];
+        let now = (run.unmet() > 0, run.gpus > 0);
+        let before = std::mem::replace(&mut run.counted, now);
+        self.tally.wanting = self.tally.wanting + u32::from(now.0) - u32::from(before.0);
+        self.tally.holding = self.tally.holding + u32::from(now.1) - u32::from(before.1);
     }
 
     /// True when somebody wants more, or a better place: only then do lease ends matter.
     pub(crate) fn is_contended(&self) -> bool {
-        self.misplaced > 0 || self.active.iter().any(|app| self.unmet(*app) > 0)
+        self.misplaced > 0 || self.tally.wanting > 0
     }
 
     /// Brings a job's progress and its app's GPU time up to now.
@@ -124,11 +144,11 @@ impl<'w> State<'w> {
         run.restart(spec, gpus, bundle, &self.topology, &self.settings, now_us);
         self.misplaced += u32::from(run.is_misplaced());
         self.log.start_work(run, now_us);
-        if run.gpus.is_empty() {
-            return;
+        if !run.gpus.is_empty() {
+            app.first_gpu_us.get_or_insert(now_us);
+            self.ends.plan(run.end_at(), job, run.epoch);
         }
-        app.first_gpu_us.get_or_insert(now_us);
-        self.ends.plan(run.end_at(), job, run.epoch);
+        self.count(spec.app);
     }
 
     /// Ends a job for good; returns the GPUs it had, which its app still owns.
@@ -147,6 +167,7 @@ impl<'w> State<'w> {
         run.finish(phase, self.now_us);
         app.unfinished -= 1;
         self.ended_jobs += 1;
+        self.count(spec.app);
         if self.needs_gpus(job) {
             self.end_gpu_job(spec.app, phase);
         }
