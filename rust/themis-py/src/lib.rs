@@ -18,10 +18,16 @@ mod _core {
     use crate::auction::clear_auction;
     #[pymodule_export]
     use crate::simulate::{Cluster, Workload, build_info, simulate};
+    use pyo3::exceptions::PyRuntimeWarning;
     use pyo3::prelude::*;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        if cfg!(debug_assertions) {
+            let kind = module.py().get_type::<PyRuntimeWarning>();
+            let message = c"themis._core is a debug build: many times slower, not for measuring";
+            PyErr::warn(module.py(), &kind, message, 1)?;
+        }
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }
