@@ -68,9 +68,9 @@ bench: $(TEST)/wheel.stamp ## Benchmarks of the installed wheel
 	$(TEST)/bin/pytest bench --benchmark-only
 
 .PHONY: dev
-dev: $(BUILD)/tools.stamp ## Install an editable debug build into .venv
+dev: $(BUILD)/tools.stamp ## Install an editable build into .venv
 	$(BUILD)/bin/python $(PIP_INSTALL) --group lint --group test --group bench
-	$(BUILD)/bin/maturin develop --locked
+	$(BUILD)/bin/maturin develop --release --locked
 
 .PHONY: fmt
 fmt: $(TEST)/tools.stamp ## Format all sources
