@@ -95,6 +95,8 @@ class Cluster:
         slot = gpus_per_machine if slot_gpus is None else slot_gpus
         _check_count("slot_gpus", slot)
         kind = MachineKind(gpus_per_machine, gpu_type, slot)
+        if machines * gpus_per_machine > _MOST_GPUS:
+            raise _too_many(machines * gpus_per_machine)
         share, more = divmod(machines, racks)
         return cls._from_kinds([[kind] * (share + (rack < more)) for rack in range(racks)])
 
@@ -301,5 +303,9 @@ def _checked(machines: pl.DataFrame) -> pl.DataFrame:
             )
     total = int(machines.get_column("gpus").sum())
     if total > _MOST_GPUS:
-        raise ClusterError(f"the cluster has {total} GPUs: expected at most {_MOST_GPUS}")
+        raise _too_many(total)
     return machines
+
+
+def _too_many(gpus: int) -> ClusterError:
+    return ClusterError(f"the cluster has {gpus} GPUs: expected at most {_MOST_GPUS}")

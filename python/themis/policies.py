@@ -74,5 +74,5 @@ def resolve_policy(name: str) -> str:
             return policy.name
     known = [word for policy in POLICIES for word in (policy.name, *policy.aliases)]
     raise PolicyError(
-        f"policy is {name!r}{nearest(name, known)}: expected one of {', '.join(known)}"
+        f"policy is {name!r}{nearest(str(name), known)}: expected one of {', '.join(known)}"
     )

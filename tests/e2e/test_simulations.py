@@ -9,6 +9,7 @@ import pty
 import re
 import signal
 import subprocess
+import tomllib
 import sys
 import time
 from collections.abc import Callable
@@ -97,6 +98,9 @@ def test_a_printed_scenario_means_the_same_run(themis: Themis, trace: Path) -> N
     (trace.parent / "inner" / "s.toml").write_text(done(printed), encoding="utf-8")
     done(themis("run", "inner/s.toml", "--out", "file"))
     assert done(themis("run", "inner/s.toml", "--print-scenario")) == printed.stdout
+    for command in ("run", "compare"):
+        document = json.loads(done(themis(command, "inner/s.toml", "--print-scenario", "--json")))
+        assert document == tomllib.loads(printed.stdout)
     one, other = (package.load_result(trace.parent / name) for name in ("flags", "file"))
     assert one.manifest["settings"] == other.manifest["settings"]
     assert (one.policy, one.seed) == ("fifo", 5)

@@ -72,6 +72,7 @@ def test_a_slot_larger_than_what_is_left_takes_the_remainder() -> None:
         {"slot_gpus": 9},
         {"slot_gpus": 2.5},
         {"slot_gpus": "2"},
+        {"machines": 2**24},
     ],
 )
 def test_bad_counts_are_refused(arguments: dict[str, Any]) -> None:

@@ -20,6 +20,7 @@ from themis.cli.results import Summary, metric_table, over_seeds
         (123456.7, "123,457"),
         (-12345.6, "-12,346"),
         (0.0, "0"),
+        (1e300, "1e+300"),
         ("fifo", "fifo"),
     ],
 )

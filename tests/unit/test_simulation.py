@@ -28,6 +28,17 @@ def test_aliases_give_the_same_result_under_the_full_name() -> None:
 def test_unknown_policies_are_refused() -> None:
     with pytest.raises(PolicyError, match=r"fifoo.*fifo"):
         play("1x1", ONE, "fifoo")
+    nothing: Any = None
+    with pytest.raises(PolicyError, match="policy is None: expected one of themis"):
+        play("1x1", ONE, nothing)
+
+
+@pytest.mark.parametrize("policy", ["themis", "tiresias", "max_rho", "fifo"])
+def test_a_run_longer_than_the_clock_is_refused(policy: str) -> None:
+    jobs = [Job(f"j{number}", 0, 1, 1e12) for number in range(6)]
+    with pytest.raises(themis.ThemisError, match=r"beyond 4\.6e12 seconds"):
+        play("1x1", jobs, policy, lease_s=1e12)
+    assert play("1x1", jobs, policy, lease_s=1e12, horizon_s=1e12).summary()["jobs"] == 6
 
 
 @pytest.mark.parametrize("seed", [-1, 2**64, 1.0, True, "0", None])

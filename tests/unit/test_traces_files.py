@@ -55,6 +55,17 @@ def test_missing_file_and_directory(tmp_path: Path) -> None:
         read_trace("bad\x00name")
 
 
+def test_a_file_whose_bytes_cannot_be_read(tmp_path: Path) -> None:
+    path = Path("/proc/self/mem")
+    if not path.exists():
+        pytest.skip("needs a file that opens and cannot be read")
+    with pytest.raises(TraceError, match="/proc/self/mem: cannot be read"):
+        read_trace(path)
+    (tmp_path / "link.csv").symlink_to(path)
+    with pytest.raises(TraceError, match=r"link\.csv: cannot be read"):
+        read_trace(tmp_path / "link.csv")
+
+
 def test_late_byte_that_is_no_text(tmp_path: Path) -> None:
     path = tmp_path / "late.csv"
     path.write_bytes(GOOD * 1 + b"x,1,1,\xff\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from datetime import timedelta
 from pathlib import Path
 
 import polars as pl
@@ -313,3 +314,29 @@ def test_directory_without_jobs_and_with_two(tmp_path: Path) -> None:
 def test_bad_header(tmp_path: Path, header: str, message: str) -> None:
     with pytest.raises(TraceError, match=message):
         table(tmp_path, f"{header}\n1,2,3,4,5\n")
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "says"),
+    [
+        ("id", [["a"]], r"jobs\.parquet: column 'id' has type List"),
+        ("gpus", [{"n": 1}], r"jobs\.parquet: column 'gpus' has type Struct"),
+        ("duration", [timedelta(seconds=5)], r"jobs\.parquet: column 'duration' has type Duration"),
+        ("id", [b"\xff"], r"jobs\.parquet: .*expected text"),
+    ],
+)
+def test_parquet_columns_of_no_use_are_named(
+    tmp_path: Path, column: str, values: list[object], says: str
+) -> None:
+    path = tmp_path / "jobs.parquet"
+    good: dict[str, list[object]] = {"id": ["a"], "submit": [0], "gpus": [1], "duration": [5]}
+    pl.DataFrame({**good, column: values}).write_parquet(path)
+    with pytest.raises(TraceError, match=says):
+        read_trace(path)
+
+
+def test_parquet_text_without_an_encoding_is_text(tmp_path: Path) -> None:
+    path = tmp_path / "jobs.parquet"
+    table = {"id": [b"a"], "submit": [0], "gpus": [1], "duration": [5]}
+    pl.DataFrame(table).write_parquet(path)
+    assert read_trace(path).jobs["job_id"].to_list() == ["a"]

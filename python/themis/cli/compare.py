@@ -16,7 +16,7 @@ from themis.cli.options import force_option, json_option, quiet_option, threads_
 from themis.cli.progress import Progress, progress_bar
 from themis.cli.results import check_output, metric_table, over_seeds, say_remarks
 from themis.cli.run import check_policy
-from themis.cli.scenario_flags import ScenarioFlags, scenario_flags
+from themis.cli.scenario_flags import ScenarioFlags, say_scenario, scenario_flags
 
 if TYPE_CHECKING:
     from themis.comparison import Comparison
@@ -71,7 +71,7 @@ def compare(
     """
     scenario = flags.resolve()
     if print_scenario:
-        click.echo(scenario.to_toml(), nl=False)
+        say_scenario(scenario, as_json=as_json)
         return
     names = [name.strip() for name in policies.split(",") if name.strip()]
     if out is not None:

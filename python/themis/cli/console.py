@@ -13,6 +13,8 @@ __all__ = ["Table", "note", "number", "print_json", "print_table"]
 
 Cell = str | int | float | bool | None
 
+_LONG = 1e15  # from here on digits hide how large a number is
+
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
@@ -43,7 +45,8 @@ def number(value: Cell, digits: int = 4) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, float):
-        return f"{value:,.0f}" if abs(value) >= 10 ** (digits - 1) else f"{value:.{digits}g}"
+        grouped = 10 ** (digits - 1) <= abs(value) < _LONG
+        return f"{value:,.0f}" if grouped else f"{value:.{digits}g}"
     return value
 
 

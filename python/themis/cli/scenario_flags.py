@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -10,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from themis.cli.console import print_json
 from themis.cli.options import assignments, seed_option
 
 if TYPE_CHECKING:
     from themis.scenario import Scenario
 
-__all__ = ["ScenarioFlags", "cluster_table", "scenario_flags"]
+__all__ = ["ScenarioFlags", "cluster_table", "say_scenario", "scenario_flags"]
 
 Pairs = tuple[tuple[str, str], ...]
 
@@ -101,6 +103,15 @@ def cluster_table(text: str) -> dict[str, str]:
     if text.endswith(".toml"):
         return {"file": str(Path(text).absolute())}
     return {"spec": text}
+
+
+def say_scenario(scenario: Scenario, *, as_json: bool) -> None:
+    """Print a scenario as TOML, or as JSON."""
+    text = scenario.to_toml()
+    if as_json:
+        print_json(tomllib.loads(text))
+    else:
+        click.echo(text, nl=False)
 
 
 def scenario_flags(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -69,7 +69,20 @@ def table_rows(source: Input, gathered: Gathered, known: dict[str, str]) -> Iter
         frame = pl.read_parquet(source.path, columns=list(known.values()))
     except (pl.exceptions.PolarsError, OSError) as error:
         raise TraceError(f"{source.name}: damaged Parquet file: {error}") from None
-    yield RowChecks(frame, np.arange(1, frame.height + 1))
+    yield RowChecks(_plain(source, frame), np.arange(1, frame.height + 1))
+
+
+def _plain(source: Input, frame: pl.DataFrame) -> pl.DataFrame:
+    """Return a table of a Parquet file, all columns of which hold numbers or text."""
+    for name, kind in frame.schema.items():
+        if kind.is_nested() or kind in (pl.Duration, pl.Object):
+            raise TraceError(
+                f"{source.name}: column {name!r} has type {kind}: expected numbers or text"
+            )
+    try:
+        return frame.with_columns(pl.col(pl.Binary).cast(pl.String))
+    except pl.exceptions.PolarsError as error:
+        raise TraceError(f"{source.name}: {str(error).splitlines()[0]}: expected text") from None
 
 
 def read_apps(source: Input) -> pl.DataFrame:

@@ -66,7 +66,7 @@ class TraceFile:
     def raw_blocks(self) -> Iterator[bytes]:
         """Bytes as stored, a mebibyte at a time."""
         with self._open_raw() as stream:
-            while block := stream.read(1 << 20):
+            while block := self._read(stream, 1 << 20):
                 yield block
 
     @cached_property
@@ -106,7 +106,7 @@ class TraceFile:
     @cached_property
     def _magic(self) -> bytes:
         with self._open_raw() as stream:
-            magic = stream.read(6)
+            magic = self._read(stream, 6)
         if not magic:
             raise TraceError(f"{self.name}: the file is empty: expected a trace")
         for start, what in _FOREIGN.items():

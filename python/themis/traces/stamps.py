@@ -26,6 +26,8 @@ Micros = npt.NDArray[np.int64]
 _PLAIN = "%Y-%m-%d %H:%M:%S"
 _FRACTION = "%Y-%m-%d %H:%M:%S%.f"
 _OFFSET = "%Y-%m-%d %H:%M:%S%.f%z"
+_FIRST_US = int(datetime(1, 1, 1, tzinfo=UTC).timestamp()) * 1_000_000
+_LAST_US = int(datetime(9999, 12, 31, tzinfo=UTC).timestamp()) * 1_000_000
 
 
 @dataclass(frozen=True)
@@ -118,6 +120,8 @@ class Clock:
             where, when = odd.filter(known), zoned.drop_nulls().cast(pl.Int64)
             first, latest = first.scatter(where, when), latest.scatter(where, when)
             self.offset += where.len()
+        in_calendar = first.is_between(_FIRST_US, _LAST_US)
+        first = pl.select(pl.when(in_calendar).then(first)).to_series()
         absent = first.is_null()
         self.naive += plain.drop_nulls().len()
         return Stamps(

@@ -8,7 +8,7 @@ use crate::apply::{carry_out, check, take_from};
 use crate::error::SimError;
 use crate::log::EventLog;
 use crate::policy::Policy;
-use crate::settings::Settings;
+use crate::settings::{LATEST_US, Settings};
 use crate::state::{JobPhase, State};
 use crate::tenure::EndedBy;
 use crate::view::View;
@@ -25,7 +25,8 @@ const PROGRESS_EVERY: u64 = 1024;
 /// Plays a workload on a cluster under a policy, to the last completion or the horizon.
 ///
 /// # Errors
-/// Invalid workload or settings, a plan that can't be carried out, or an interrupt.
+/// Invalid workload or settings, a plan that can't be carried out, an interrupt, or a run longer
+/// than the clock.
 pub fn simulate(
     topology: &Arc<Topology>,
     workload: &Workload,
@@ -41,6 +42,9 @@ pub fn simulate(
     while let Some(next_us) = engine.next_event(policy.leases()) {
         if next_us > horizon_us {
             break;
+        }
+        if next_us >= LATEST_US {
+            return Err(SimError::Endless);
         }
         engine.state.now_us = next_us;
         engine.instant(policy, next_us < horizon_us)?;

@@ -43,6 +43,11 @@ pub enum SimError {
         /// What is wrong, and the slot or count concerned.
         problem: String,
     },
+    /// The run goes on for longer than the clock can tell.
+    #[error(
+        "the run goes on beyond 4.6e12 seconds (140,000 years): set horizon_s, or check the units of the trace"
+    )]
+    Endless,
     /// The caller asked to stop.
     #[error("interrupted")]
     Interrupted,
