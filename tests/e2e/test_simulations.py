@@ -9,9 +9,9 @@ import pty
 import re
 import signal
 import subprocess
-import tomllib
 import sys
 import time
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 

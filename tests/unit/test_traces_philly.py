@@ -252,3 +252,16 @@ def test_wrong_options_are_named(tmp_path: Path) -> None:
         job_log(tmp_path, entry("a"), timezone="Mars/Crater")
     with pytest.raises(TraceError, match=r"no option 'timezon' \(did you mean 'timezone'\?\)"):
         job_log(tmp_path, entry("a"), timezon="UTC")
+
+
+def test_years_outside_the_calendar_are_unreadable(tmp_path: Path) -> None:
+    rows = [f"{year}-12-31 23:00:00{zone},1,1,1,v" for year, zone in (
+        ("0000", ""), ("0001", ""), ("2017", ""), ("9999", "-08:00"),
+    )]  # fmt: skip
+    workload = pollux(tmp_path, *rows)
+    assert workload.source.report is not None
+    assert [row[:3] for row in workload.source.report.rejected.rows()] == [
+        (2, "unreadable time", "timestamp"),
+        (5, "unreadable time", "timestamp"),
+    ]
+    assert workload.source.origin == "0001-12-31T23:00:00+00:00"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -52,7 +53,7 @@ def auction(*, file: str, payment: str | None, seed: int | None, as_json: bool) 
     click.echo(f"left unused: {unused} GPUs")
     click.echo(f"objective:   {number(outcome.objective, 6)} (sum of log 1/rho over the bidders)")
     click.echo(f"upper bound: {number(outcome.upper_bound, 6)}")
-    click.echo(f"gap:         {outcome.gap:.4%} of the geometric mean of 1/rho")
+    click.echo(f"gap:         {_percent(outcome.gap)}")
 
 
 def _cleared(request: AuctionRequest, file: str) -> AuctionOutcome:
@@ -82,3 +83,9 @@ def _fates(outcome: AuctionOutcome, title: str) -> Table:
         rows.append((app_id, bids.count(app_id), won, *shown, kept, left, reasons[app_id]))
     columns = ("app", "bids", "won", "c", "charged", "kept", "left over", "why")
     return Table(title=title, columns=columns, rows=rows)
+
+
+def _percent(gap: float) -> str:
+    if not math.isfinite(gap):
+        return "unbounded, as the rho of a bidder is"
+    return f"{gap:.4%} of the geometric mean of 1/rho"
