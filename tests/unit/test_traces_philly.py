@@ -265,3 +265,14 @@ def test_years_outside_the_calendar_are_unreadable(tmp_path: Path) -> None:
         (5, "unreadable time", "timestamp"),
     ]
     assert workload.source.origin == "0001-12-31T23:00:00+00:00"
+
+
+@pytest.mark.parametrize("gpus", [8, "gpu0", {"0": "gpu0"}])
+def test_gpus_that_are_no_list_are_malformed(tmp_path: Path, gpus: object) -> None:
+    time = "2017-10-03 00:00:00"
+    attempt = {"start_time": time, "end_time": time, "detail": [{"ip": "m", "gpus": gpus}]}
+    good = entry("good", ("2017-10-03 00:00:00", "2017-10-03 00:01:00"))
+    workload = job_log(tmp_path, {**good, "jobid": "odd", "attempts": [attempt]}, good)
+    assert workload.jobs["job_id"].to_list() == ["good"]
+    assert workload.source.report is not None
+    assert [row[:2] for row in workload.source.report.rejected.rows()] == [(1, "malformed entry")]

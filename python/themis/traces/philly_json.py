@@ -8,7 +8,9 @@ end_time and detail (machines with their GPUs). Times may be missing: JSON null,
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +35,8 @@ _ODD_ATTEMPT = Problem(
     "attempt without both times", "attempts", action="kept: only the other attempts count"
 )
 _ODD_STATUS = Problem("unknown status", "status", action="kept as 'unknown'")
+# A lone value here would be read as a list of one, so that 8 would count as one GPU.
+_NO_LIST = re.compile(rb'"(?:attempts|detail|gpus)"\s*:\s*[^\[n\s]')
 _CONTENT = ("submit_us", "job_id", "gang_size", "serial_time_s", "user", "tenant", "status")
 
 
@@ -94,7 +98,7 @@ def _entries(source: Input) -> tuple[pl.DataFrame, Mask]:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise TraceError(undecodable(source.name, data, error)) from None
-    if text.lstrip()[:1] == "[":
+    if text.lstrip()[:1] == "[" and not _NO_LIST.search(data):
         try:
             frame = pl.read_json(data, schema=_ENTRY)
         except pl.exceptions.PolarsError:
@@ -139,15 +143,24 @@ def _plain_entry(entry: object) -> dict[str, object] | None:
                 "start_time": _text(attempt.get("start_time")),
                 "end_time": _text(attempt.get("end_time")),
                 "detail": [
-                    {"ip": None, "gpus": [str(gpu) for gpu in machine.get("gpus") or []]}
-                    for machine in attempt.get("detail") or []
+                    {"ip": None, "gpus": [str(gpu) for gpu in _list(machine.get("gpus"))]}
+                    for machine in _list(attempt.get("detail"))
                 ],
             }
-            for attempt in entry.get("attempts") or []
+            for attempt in _list(entry.get("attempts"))
         ]
     except (AttributeError, TypeError):
         return None
     return plain
+
+
+def _list(value: object) -> list[Any]:
+    """`value` as a list; nothing for null."""
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise TypeError
+    return value
 
 
 def _text(value: object) -> str | None:
