@@ -257,7 +257,8 @@ def _explain(
         text = f"no part of the offer helps: {_needs(bid)}"
     else:
         text = "no row of its bid is within the offer and worth more than winning nothing"
-    return f"{text}; {left} GPUs were left over for it" if left else text
+    left_over = "1 GPU was" if left == 1 else f"{left} GPUs were"
+    return f"{text}; {left_over} left over for it" if left else text
 
 
 def _explain_win(entry: Mapping[str, Any], payment: str) -> str:

@@ -151,7 +151,13 @@ def _streamed(plan: _Plan, target: Path, *, force: bool) -> Comparison:
             shutil.rmtree(partial / name, ignore_errors=True)
         results = StoredResults(target, finished)
         comparison = done.comparison(results, complete=failure is None)
-        comparison.write_overview(partial, report=failure is None)
+        try:
+            comparison.write_overview(partial, report=failure is None)
+        except BaseException as error:
+            if failure is not None or not keep_unfinished:
+                raise
+            failure = error
+            comparison.write_overview(partial, report=False)
     if failure is not None:
         raise failure
     return comparison

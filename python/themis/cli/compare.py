@@ -165,6 +165,8 @@ class _Watch:
             self.bar = self.stack.enter_context(progress_bar(title, quiet=self.quiet))
         if self.bar is not None:
             self.bar(done_jobs, total_jobs, sim_time_s)
+        if done_jobs == total_jobs:
+            self.finish()
 
     def finish(self) -> None:
         """Close the bar of the last run and say how long the run took."""

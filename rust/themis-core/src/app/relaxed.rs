@@ -26,6 +26,8 @@ pub struct Relaxed {
     work_left: Vec<f64>,
     /// How many jobs want GPUs, when these are rigid, alike and hold nothing.
     alike: Option<usize>,
+    /// GPUs on offer.
+    gpus: u32,
 }
 
 const TANGENTS: u32 = 20;
@@ -59,6 +61,7 @@ impl AppState {
                 .map(|job| job.work_left_gpu_s)
                 .collect(),
             alike,
+            gpus: offer.total(),
         }
     }
 }
@@ -127,6 +130,8 @@ impl Relaxed {
             .map(|ways| ways.iter().map(|(rate, uses)| (*rate, uses.cost(prices))).collect())
             .unwrap_or_default();
         let mut best = self.floor;
+        let gang = self.jobs.first().and_then(|ways| ways.first()).map_or(1, |way| way.1.gpus());
+        let jobs = jobs.min((self.gpus / gang.max(1)) as usize);
         for count in 1..=jobs {
             for (at, one) in ways.iter().enumerate() {
                 best = best.max(self.on_edge(count as f64, *one, *one));
@@ -162,6 +167,8 @@ impl Relaxed {
             .map(|ways| ways.iter().map(|(rate, uses)| (*rate, uses.cost(prices))).collect())
             .collect();
         let all: f64 = costs.iter().map(|ways| ways.iter().map(|w| w.0).fold(0.0, f64::max)).sum();
+        // A GPU does at most one GPU-second of work a second.
+        let all = all.min(f64::from(self.gpus));
         let (mut low, mut high) = (self.held_rate.max(1e-9), (self.held_rate + all).max(1e-9));
         let mut best = self.value.unfloored(high);
         for _ in 0..TANGENTS {
