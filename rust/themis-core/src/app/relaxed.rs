@@ -26,8 +26,9 @@ pub struct Relaxed {
     work_left: Vec<f64>,
     /// How many jobs want GPUs, when these are rigid, alike and hold nothing.
     alike: Option<usize>,
-    /// GPUs on offer.
+    /// GPUs on offer, and with those held: some may have been too few for a gang.
     gpus: u32,
+    all_gpus: u32,
 }
 
 const TANGENTS: u32 = 20;
@@ -62,12 +63,17 @@ impl AppState {
                 .collect(),
             alike,
             gpus: offer.total(),
+            all_gpus: offer.total() + self.jobs.iter().map(|job| job.held.gpus()).sum::<u32>(),
         }
     }
 }
 
 impl AppState {
+    /// How many jobs want GPUs, when all must end and these are rigid, alike and hold nothing.
     fn alike(&self) -> Option<usize> {
+        if self.stopping == Stopping::First {
+            return None;
+        }
         let open: Vec<&Job> = self.jobs.iter().filter(|job| job.unmet() > 0).collect();
         let first = open.first()?;
         let same = |job: &&Job| {
@@ -168,7 +174,7 @@ impl Relaxed {
             .collect();
         let all: f64 = costs.iter().map(|ways| ways.iter().map(|w| w.0).fold(0.0, f64::max)).sum();
         // A GPU does at most one GPU-second of work a second.
-        let all = all.min(f64::from(self.gpus));
+        let all = all.min(f64::from(self.all_gpus) - self.held_rate);
         let (mut low, mut high) = (self.held_rate.max(1e-9), (self.held_rate + all).max(1e-9));
         let mut best = self.value.unfloored(high);
         for _ in 0..TANGENTS {
@@ -217,10 +223,12 @@ mod tests {
             (1..6).map(|n| Job::waiting(2, 4, 100.0 * f64::from(n), profile)).collect();
         let alike = vec![Job::waiting(2, 2, 300.0, profile); 5];
         let first = jobs.clone();
+        let race = [900.0, 30.0].map(|work| Job::waiting(2, 2, work, profile)).to_vec();
         // Equal rigid jobs are bounded closely; others by a fraction of a job more.
         let cases = [
             (Stopping::All, jobs, 0.6),
             (Stopping::First, first, 0.01),
+            (Stopping::First, race, 0.01),
             (Stopping::All, alike, 0.05),
         ];
         for (stopping, jobs, close) in cases {

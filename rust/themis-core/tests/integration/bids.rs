@@ -43,6 +43,8 @@ fn time_left(app: &AppState, free: &FreeSet) -> f64 {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
     #[test]
     fn a_pattern_places_what_it_says_or_nothing((offer, app) in apps()) {
         let chunks = Chunks::of(&offer, &[]);
