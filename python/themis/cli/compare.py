@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +20,7 @@ from themis.cli.scenario_flags import ScenarioFlags, say_scenario, scenario_flag
 
 if TYPE_CHECKING:
     from themis.comparison import Comparison
+    from themis.metrics import Number
     from themis.scenario import Experiment
 
 __all__ = ["compare", "play_all", "show"]
@@ -81,7 +82,13 @@ def compare(
     experiment = scenario.build()
     numbers = range(experiment.seed, experiment.seed + seeds)
     comparison = play_all(experiment, names, numbers, out=out, force=force, quiet=quiet)
-    show(comparison, f"{', '.join(names)} on {experiment.cluster}", out=out, as_json=as_json)
+    show(
+        comparison,
+        f"{', '.join(names)} on {experiment.cluster}",
+        out=out,
+        as_json=as_json,
+        quiet=quiet,
+    )
     if out is None:
         note("nothing was kept; --out DIR keeps results and report", quiet=quiet)
 
@@ -129,7 +136,9 @@ def play_all(
     return comparison
 
 
-def show(comparison: Comparison, title: str, *, out: str | None, as_json: bool) -> None:
+def show(
+    comparison: Comparison, title: str, *, out: str | None, as_json: bool, quiet: bool
+) -> None:
     """Print the table of policies and where the report is, or both as JSON."""
     report = None if out is None else str(Path(out).absolute() / "report.html")
     if as_json:
@@ -141,8 +150,23 @@ def show(comparison: Comparison, title: str, *, out: str | None, as_json: bool) 
     else:
         title += f", seed {comparison.seeds[0]}"
     print_table(metric_table(title, columns))
+    for run in comparison.runs:
+        _say_what_is_left_out(run.label, run.summary, quiet=quiet)
     if report is not None:
         click.echo(f"report: {report}")
+
+
+def _say_what_is_left_out(label: str, summary: Mapping[str, Number], *, quiet: bool) -> None:
+    """Note the apps that no statistic of rho counts."""
+    if summary["apps_infeasible"]:
+        count = summary["apps_infeasible"]
+        note(f"{label}: {count} apps need more GPUs than the cluster has", quiet=quiet)
+    if summary["apps_unfinished"]:
+        note(
+            f"{label}: {summary['apps_unfinished']} apps are cut off by the horizon: rho and "
+            "completion times leave them out",
+            quiet=quiet,
+        )
 
 
 @dataclass
@@ -152,12 +176,15 @@ class _Watch:
     quiet: bool
     stack: ExitStack = field(default_factory=ExitStack)
     run: tuple[str, int] | None = None
+    ended: tuple[str, int] | None = None
     started: float = 0.0
     bar: Progress | None = None
 
     def __call__(
         self, policy: str, seed: int, done_jobs: int, total_jobs: int, sim_time_s: float
     ) -> None:
+        if self.ended == (policy, seed):
+            return
         if self.run != (policy, seed):
             self.finish()
             self.run, self.started = (policy, seed), time.perf_counter()
@@ -166,6 +193,7 @@ class _Watch:
         if self.bar is not None:
             self.bar(done_jobs, total_jobs, sim_time_s)
         if done_jobs == total_jobs:
+            self.ended = self.run
             self.finish()
 
     def finish(self) -> None:

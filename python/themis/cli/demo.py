@@ -47,4 +47,6 @@ def demo(*, out: str, seed: int | None, force: bool, as_json: bool, quiet: bool)
     experiment = scenario.build()
     names = [policy.name for policy in POLICIES]
     comparison = play_all(experiment, names, [experiment.seed], out=out, force=force, quiet=quiet)
-    show(comparison, f"demo workload on {experiment.cluster}", out=out, as_json=as_json)
+    show(
+        comparison, f"demo workload on {experiment.cluster}", out=out, as_json=as_json, quiet=quiet
+    )
