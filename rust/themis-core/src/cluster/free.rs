@@ -139,17 +139,6 @@ impl FreeSet {
         fitting.min_by_key(|(_, free)| **free).map(|(r, _)| RackId(r as u32))
     }
 
-    /// The rack with the most free GPUs; ties: lowest rack.
-    pub fn freest_rack(&self) -> RackId {
-        let mut best = 0;
-        for (rack, free) in self.racks.iter().enumerate() {
-            if *free > self.racks[best] {
-                best = rack;
-            }
-        }
-        RackId(best as u32)
-    }
-
     /// Most free GPUs within one part of this locality.
     pub fn largest(&self, level: super::Locality) -> u32 {
         match level {
