@@ -20,6 +20,7 @@ __all__ = ["CoreColumns", "jobs_by_app", "workload_columns"]
 Columns = dict[str, npt.NDArray[Any]]
 
 _US = 1_000_000
+_SIMULATED = ("all", "first")
 
 
 @dataclass(frozen=True)
@@ -53,8 +54,8 @@ def workload_columns(
     Raises
     ------
     ScenarioError
-        An app has a weight other than 1, or may not use every GPU type of the cluster; a profile
-        is invalid.
+        An app has a stopping rule, a cap or a weight that this version does not simulate, or may
+        not use every GPU type of the cluster; a profile is invalid.
     """
     _refuse_what_is_missing(workload, cluster)
     known = dict(PROFILES)
@@ -107,6 +108,18 @@ def jobs_by_app(workload: Workload) -> pl.DataFrame:
 
 
 def _refuse_what_is_missing(workload: Workload, cluster: Cluster) -> None:
+    other = workload.apps.filter(~pl.col("stopping").is_in(list(_SIMULATED)))
+    if other.height:
+        app, rule = other.select("app_id", "stopping").row(0)
+        raise ScenarioError(
+            f"app {app!r}: stopping is {rule!r}: this version simulates {', '.join(_SIMULATED)}"
+        )
+    capped = workload.apps.filter(pl.col("max_gpus").is_not_null())
+    if capped.height:
+        app, cap = capped.select("app_id", "max_gpus").row(0)
+        raise ScenarioError(
+            f"app {app!r}: max_gpus is {cap}: this version has no cap on whole apps, expected null"
+        )
     weighted = workload.apps.filter(pl.col("weight") != 1.0)
     if weighted.height:
         app, weight = weighted.select("app_id", "weight").row(0)

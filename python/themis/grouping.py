@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import polars as pl
 
 from themis.errors import TraceError
-from themis.traces.schema import JOBS, apps_from_jobs
+from themis.traces.schema import APP_ATTRIBUTES, JOBS, apps_from_jobs
 
 __all__ = ["GROUP_KEYS", "burst_apps"]
 
 GROUP_KEYS = ("user", "tenant", "gang_size", "max_gpus", "profile", "status")
 """Columns that may tell apart the jobs of different apps."""
 
-_ALWAYS = ("stopping", "weight", "gpu_types")
+_ALWAYS = tuple(name for column, name in APP_ATTRIBUTES.items() if column not in {"user", "tenant"})
 
 
 def burst_apps(
@@ -37,7 +37,11 @@ def burst_apps(
         An option is out of range, or an app has several jobs already.
     """
     _check(apps, jobs, gap_s=gap_s, max_jobs=max_jobs, keys=keys)
-    attributes = apps.select("app_id", "user", "tenant", *_ALWAYS, pl.col("profile").alias("own"))
+    attributes = apps.select(
+        "app_id",
+        *(pl.col(column).alias(name) for column, name in APP_ATTRIBUTES.items()),
+        pl.col("profile").alias("own"),
+    )
     rows = jobs.join(attributes, on="app_id", how="left", maintain_order="left").with_columns(
         pl.coalesce("profile", "own").alias("profile")
     )

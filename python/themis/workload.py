@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from themis.check import CheckReport
     from themis.offered_load import ClusterSize
 
-__all__ = ["TraceSource", "Workload"]
+__all__ = ["WORKLOAD_SCHEMA_VERSION", "TraceSource", "Workload"]
 
-WORKLOAD_SCHEMA_VERSION = 1
+WORKLOAD_SCHEMA_VERSION = 2
 """Version of the Parquet files that :meth:`Workload.write` makes."""
 
 
@@ -80,12 +80,13 @@ class Workload:
     Parameters
     ----------
     apps
-        One row an app: app_id, user, tenant, arrival_s, stopping, weight, profile, gpu_types; the
-        types and rules are those of :mod:`themis.traces.schema`. Any row order is accepted.
+        One row an app: app_id, user, tenant, arrival_s, stopping, weight, profile, gpu_types,
+        max_gpus, target_loss; the types and rules are those of :mod:`themis.traces.schema`. Any
+        row order is accepted, and columns that may be null may be absent.
     jobs
         One row a job: job_id, app_id, submit_s, serial_time_s (GPU-seconds at one GPU and perfect
         placement; for a job of 0 GPUs its duration in seconds), gang_size, max_gpus, profile,
-        checkpoint_s, status.
+        checkpoint_s, status, iterations, loss_a, loss_b, loss_c.
     source
         Where they came from.
     notes

@@ -151,28 +151,40 @@ def test_impossible_numbers(tmp_path: Path) -> None:
 def test_every_column(tmp_path: Path) -> None:
     text = (
         "job_id,arrival_s,gang_size,max_gpus,serial_time_s,app_id,user,tenant,profile,stopping,"
-        "weight,gpu_types,checkpoint_s,status\n"
-        "j1,0,2,8,100,a,ann,t1,vgg16,first,2.5,A|B,30,done\n"
-        "j2,4,2,,50,a,ann,t1,resnet50,first,2.5,A|B,,\n"
-        "j3,9,1,1,7,,bob,,null,,,,,\n"
+        "weight,gpu_types,app_max_gpus,target_loss,checkpoint_s,status,iterations,loss_a,loss_b,"
+        "loss_c\n"
+        "j1,0,2,8,100,a,ann,t1,vgg16,first,2.5,A|B,6,0.2,30,done,1000,0.01,0.5,0.1\n"
+        "j2,4,2,,50,a,ann,t1,resnet50,first,2.5,A|B,6,0.2,,,20,,,\n"
+        "j3,9,1,1,7,,bob,,null,,,,,,,,,,,\n"
     )
     workload = table(tmp_path, text)
     assert workload.apps.rows() == [
-        ("a", "ann", "t1", 0.0, "first", 2.5, None, "A|B"),
-        ("j3", "bob", None, 9.0, "all", 1.0, None, None),
+        ("a", "ann", "t1", 0.0, "first", 2.5, None, "A|B", 6, 0.2),
+        ("j3", "bob", None, 9.0, "all", 1.0, None, None, None, None),
     ]
     assert workload.jobs.rows() == [
-        ("j1", "a", 0.0, 100.0, 2, 8, "vgg16", 30.0, "done"),
-        ("j2", "a", 4.0, 50.0, 2, 2, "resnet50", None, None),
-        ("j3", "j3", 9.0, 7.0, 1, 1, None, None, None),
+        ("j1", "a", 0.0, 100.0, 2, 8, "vgg16", 30.0, "done", 1000.0, 0.01, 0.5, 0.1),
+        ("j2", "a", 4.0, 50.0, 2, 2, "resnet50", None, None, 20.0, None, None, None),
+        ("j3", "j3", 9.0, 7.0, 1, 1, None, None, None, None, None, None, None),
     ]
+    workload.write(tmp_path / "again")
+    assert read_trace(tmp_path / "again").equals(workload)
 
 
 @pytest.mark.parametrize(
     ("column", "cell", "reason"),
     [
         ("max_gpus", "1", "max_gpus below the gang"),
-        ("stopping", "successive_halving", "unknown stopping rule"),
+        ("stopping", "hyperband", "unknown stopping rule"),
+        ("app_max_gpus", "0", "app without a GPU"),
+        ("app_max_gpus", "1", "app cap below the gang"),
+        ("app_max_gpus", "2.5", "fraction of a GPU"),
+        ("target_loss", "low", "not a number"),
+        ("iterations", "0", "iterations not positive"),
+        ("iterations", "1e13", "number too large"),
+        ("loss_a", "-1", "loss curve that rises"),
+        ("loss_b", "0", "loss curve without a start"),
+        ("loss_c", "1", "loss curve incomplete"),
         ("weight", "0", "weight not positive"),
         ("weight", "heavy", "not a number"),
         ("checkpoint_s", "-1", "negative duration"),
@@ -225,6 +237,24 @@ def test_written_tables_read_back_equal(tmp_path: Path, ending: str) -> None:
         str(tmp_path / f"apps.{ending}"),
         str(tmp_path / f"jobs.{ending}"),
     )
+
+
+@pytest.mark.parametrize("version", [1, 3])
+def test_tables_of_other_versions(tmp_path: Path, version: int) -> None:
+    """Version 1 had no caps, iterations and losses; what a newer one means is not known."""
+    workload = generate("demo", apps=2)
+    added = {"max_gpus", "target_loss", "iterations", "loss_a", "loss_b", "loss_c"}
+    metadata = {"themis.workload": f'{{"schema_version": {version}}}'}
+    for name, frame in (("apps", workload.apps), ("jobs", workload.jobs)):
+        old = frame.drop(
+            c for c in added & set(frame.columns) if frame[c].null_count() == len(frame)
+        )
+        old.write_parquet(tmp_path / f"{name}.parquet", metadata=metadata)
+    if version == 1:
+        assert read_trace(tmp_path).equals(workload)
+    else:
+        with pytest.raises(TraceError, match="schema version is 3: expected at most 2"):
+            read_trace(tmp_path)
 
 
 def test_written_workload_keeps_origin_and_notes(tmp_path: Path) -> None:

@@ -28,6 +28,8 @@ def workload(*jobs: tuple[str, float, int, str], users: str = "") -> Workload:
             "weight": [1.0] * len(jobs),
             "profile": [None] * len(jobs),
             "gpu_types": [None] * len(jobs),
+            "max_gpus": [None] * len(jobs),
+            "target_loss": [None] * len(jobs),
         },
         schema=APPS,
     )
@@ -42,6 +44,10 @@ def workload(*jobs: tuple[str, float, int, str], users: str = "") -> Workload:
             "profile": [None] * len(jobs),
             "checkpoint_s": [None] * len(jobs),
             "status": [None] * len(jobs),
+            "iterations": [None] * len(jobs),
+            "loss_a": [None] * len(jobs),
+            "loss_b": [None] * len(jobs),
+            "loss_c": [None] * len(jobs),
         },
         schema=JOBS,
     )
@@ -83,7 +89,15 @@ def test_rows_are_put_in_canonical_order() -> None:
         ("apps", "arrival_s", 9.0, "expected no later than the app's earliest job"),
         ("apps", "arrival_s", -9.0, "arrival_s is -9.0: expected 0 or more"),
         ("apps", "weight", 0.0, "weight is 0.0: expected a positive weight"),
-        ("apps", "stopping", "performance_curve", "expected one of all, first"),
+        ("apps", "stopping", "hyperband", "expected one of all, first, successive_halving"),
+        ("apps", "max_gpus", 0, "max_gpus is 0: expected 1 to 1000000, or null"),
+        ("apps", "max_gpus", 1, "max_gpus is 1: expected the largest gang of its jobs or more"),
+        ("apps", "target_loss", math.nan, "target_loss is nan"),
+        ("jobs", "iterations", 0.0, "iterations is 0.0: expected a positive number, or null"),
+        ("jobs", "iterations", math.inf, "iterations is inf"),
+        ("jobs", "loss_a", -0.1, "loss_a is -0.1: expected 0 or more"),
+        ("jobs", "loss_b", 0.0, "loss_b is 0.0: expected a positive number"),
+        ("jobs", "loss_c", 0.1, "loss_a is None: expected a value, since the job has a loss curve"),
         ("apps", "app_id", "", "expected an id that is not empty"),
     ],
 )
@@ -100,8 +114,8 @@ def test_bad_value_is_refused_by_name(table: str, column: str, value: object, me
 
 def test_bad_tables_are_refused() -> None:
     good = workload(("a", 0, 2, "t"), ("b", 0, 2, "t"))
-    with pytest.raises(TraceError, match="column 'status' is missing"):
-        Workload(apps=good.apps, jobs=good.jobs.drop("status"))
+    with pytest.raises(TraceError, match="column 'gang_size' is missing"):
+        Workload(apps=good.apps, jobs=good.jobs.drop("gang_size"))
     with pytest.raises(TraceError, match="column 'colour' is unknown"):
         Workload(apps=good.apps.with_columns(colour=1), jobs=good.jobs)
     with pytest.raises(TraceError, match="column 'gang_size' has type String: expected Int64"):
@@ -112,6 +126,24 @@ def test_bad_tables_are_refused() -> None:
         Workload(apps=good.apps, jobs=good.jobs.head(1))
     with pytest.raises(TraceError, match="'jobs' has no rows"):
         Workload(apps=good.apps, jobs=good.jobs.clear())
+
+
+def test_columns_that_may_be_null_may_be_absent() -> None:
+    full = workload(("a", 0, 2, "t"))
+    apps = full.apps.select("app_id", "tenant", "arrival_s", "stopping", "weight")
+    jobs = full.jobs.select(
+        "job_id", "app_id", "submit_s", "serial_time_s", "gang_size", "max_gpus"
+    )
+    assert Workload(apps=apps, jobs=jobs).equals(full)
+
+
+def test_a_loss_curve_needs_iterations() -> None:
+    good = workload(("a", 0, 2, "t"))
+    curve = {"loss_a": 0.5, "loss_b": 1.0, "loss_c": 0.0}
+    with pytest.raises(TraceError, match="iterations is None: expected a value, since the job has"):
+        Workload(apps=good.apps, jobs=good.jobs.with_columns(**curve))
+    whole = Workload(apps=good.apps, jobs=good.jobs.with_columns(**curve, iterations=100))
+    assert whole.jobs.row(0)[-4:] == (100.0, 0.5, 1.0, 0.0)
 
 
 def test_bursts_become_apps() -> None:
@@ -144,6 +176,18 @@ def test_bursts_become_apps() -> None:
         "group_into_apps(gap_s=60, max_jobs=100, keys=user, tenant, gang_size): 4 apps of 7; 7 "
         "jobs of 7, 70.000000 GPU-seconds of 70.000000"
     )
+
+
+def test_jobs_of_different_apps_rules_are_never_grouped() -> None:
+    jobs = workload(("j1", 0, 1, "t"), ("j2", 0, 1, "t"), ("j3", 0, 1, "t"), ("j4", 0, 1, "t"))
+    apps = jobs.apps.with_columns(
+        max_gpus=pl.Series([4, 4, None, 8]), target_loss=pl.Series([0.1, 0.1, 0.1, 0.1])
+    )
+    grouped = Workload(apps=apps, jobs=jobs.jobs).group_into_apps()
+    assert sorted(members(grouped).values()) == [["j1", "j2"], ["j3"], ["j4"]]
+    assert sorted(grouped.apps.select("max_gpus", "target_loss").rows(), key=str) == [
+        (4, 0.1), (8, 0.1), (None, 0.1),
+    ]  # fmt: skip
 
 
 def test_cap_splits_a_burst_and_keys_can_be_chosen() -> None:

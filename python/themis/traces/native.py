@@ -15,11 +15,14 @@ start, end (start_s, end_s)               instead of a duration: it is their dif
 max_gpus                                  GPUs that an elastic job can use; the gang if absent
 app_id                                    its app; an app of its own if absent
 user, tenant, profile, stopping, weight,  as in :data:`themis.traces.schema.APPS` and
-gpu_types, checkpoint_s, status           :data:`~themis.traces.schema.JOBS`
+gpu_types, target_loss, checkpoint_s,     :data:`~themis.traces.schema.JOBS`
+status, iterations, loss_a, loss_b,
+loss_c
+app_max_gpus                              most GPUs of the whole app
 ========================================  ==========================================================
 
 Columns of apps: app_id (or id), and any of arrival_s (or arrival), user, tenant, stopping, weight,
-profile, gpu_types.
+profile, gpu_types, max_gpus (of the whole app), target_loss.
 
 Options
 -------
@@ -37,8 +40,13 @@ import polars as pl
 
 from themis.errors import TraceError
 from themis.traces.native_tables import (
+    LEARNING,
+    LIMITS,
+    app_limits,
     find_table,
+    learning,
     named_columns,
+    nothing,
     read_apps,
     stopping,
     table_rows,
@@ -47,7 +55,7 @@ from themis.traces.native_tables import (
 )
 from themis.traces.reader import Input, Reader, choice, workload_from_rows
 from themis.traces.rows import Floats, Gathered, RowChecks
-from themis.traces.schema import MAX_TIME_S, apps_from_jobs
+from themis.traces.schema import APP_ATTRIBUTES, MAX_TIME_S, apps_from_jobs
 from themis.traces.source import digest
 from themis.workload import TraceSource, Workload
 
@@ -69,8 +77,14 @@ _JOB_NAMES: Mapping[str, tuple[str, ...]] = {
     "stopping": ("stopping",),
     "weight": ("weight",),
     "gpu_types": ("gpu_types",),
+    "app_max_gpus": ("app_max_gpus",),
+    "target_loss": ("target_loss",),
     "checkpoint_s": ("checkpoint_s",),
     "status": ("status",),
+    "iterations": ("iterations",),
+    "loss_a": ("loss_a",),
+    "loss_b": ("loss_b",),
+    "loss_c": ("loss_c",),
 }
 _TEXTS = ("user", "tenant", "profile", "gpu_types", "status")
 _UNITS = {"s": 1.0, "ms": 1e-3, "min": 60.0}
@@ -159,7 +173,8 @@ class _JobTable:
             self._take(checks)
         content = ["submit_s", "job_id", "gang_size", "serial_time_s", "max_gpus", "app_id"]
         rows = self.gathered.rows(
-            unique="job_id", content=[*content, "weight", "stopping", "checkpoint_s", *_TEXTS]
+            unique="job_id",
+            content=[*content, "weight", "stopping", "checkpoint_s", *_TEXTS, *LIMITS, *LEARNING],
         )
         rows = self._from_origin(rows)
         self._doubt_units(rows)
@@ -198,10 +213,11 @@ class _JobTable:
             "weight": weights(checks, at),
             "stopping": stopping(checks, at),
             "checkpoint_s": self._checkpoints(checks),
+            **app_limits(checks, at, cap="app_max_gpus", gang=gang),
+            **learning(checks, at),
         }
-        nothing = pl.repeat(None, len(gang), dtype=pl.String, eager=True)
         for name in _TEXTS:
-            columns[name] = checks.text(at[name]) if name in at else nothing
+            columns[name] = checks.text(at[name]) if name in at else nothing(checks, pl.String())
         self.gathered.add(checks, columns, work)
 
     def _reject_outside(self, checks: RowChecks) -> None:
@@ -242,9 +258,8 @@ class _JobTable:
 
     def _checkpoints(self, checks: RowChecks) -> pl.Series:
         if "checkpoint_s" not in self.at:
-            return pl.repeat(None, checks.frame.height, dtype=pl.Float64, eager=True)
-        found = checks.seconds(self.at["checkpoint_s"], required=False)
-        return pl.Series(found).fill_nan(None)
+            return nothing(checks, pl.Float64())
+        return pl.Series(checks.seconds(self.at["checkpoint_s"], required=False)).fill_nan(None)
 
     def _reject_unknown_apps(self, checks: RowChecks, apps: pl.DataFrame) -> None:
         name = self.at["app_id"]
@@ -258,7 +273,7 @@ class _JobTable:
         if first < 0:
             rows = rows.with_columns(pl.col("submit_s") - first)
             self.gathered.notes.append(f"all times were shifted by {-first:g} s: one was negative")
-        return rows.with_columns(pl.col("gang_size", "max_gpus").cast(pl.Int64))
+        return rows.with_columns(pl.col("gang_size", "max_gpus", "app_max_gpus").cast(pl.Int64))
 
     def _doubt_units(self, rows: pl.DataFrame) -> None:
         """Note times that look like milliseconds."""
@@ -275,7 +290,7 @@ class _JobTable:
             )
 
     def _note_disagreement(self, rows: pl.DataFrame) -> None:
-        for column in ("user", "tenant", "stopping", "weight", "gpu_types"):
+        for column in APP_ATTRIBUTES.values():
             counts = rows.group_by("app_id").agg(pl.col(column).n_unique())
             several = int((counts.get_column(column) > 1).sum())
             if several:

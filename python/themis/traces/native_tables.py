@@ -12,11 +12,17 @@ import polars as pl
 from themis.errors import TraceError
 from themis.traces.reader import Input, csv_rows, unused_columns
 from themis.traces.rows import Floats, Gathered, RowChecks
-from themis.traces.schema import STOPPING
+from themis.traces.schema import MAX_WORK_GPU_S, STOPPING
+from themis.workload import WORKLOAD_SCHEMA_VERSION
 
 __all__ = [
+    "LEARNING",
+    "LIMITS",
+    "app_limits",
     "find_table",
+    "learning",
     "named_columns",
+    "nothing",
     "read_apps",
     "stopping",
     "table_rows",
@@ -27,8 +33,20 @@ __all__ = [
 _APP_NAMES: Mapping[str, tuple[str, ...]] = {
     "app_id": ("app_id", "id"),
     "arrival_s": ("arrival_s", "arrival"),
-    **{name: (name,) for name in ("user", "tenant", "stopping", "weight", "profile", "gpu_types")},
+    **{
+        name: (name,)
+        for name in (
+            *("user", "tenant", "stopping", "weight", "profile", "gpu_types"),
+            *("max_gpus", "target_loss"),
+        )
+    },
 }
+
+LIMITS = ("app_max_gpus", "target_loss")
+"""Columns of :func:`app_limits` in a table of jobs."""
+
+LEARNING = ("iterations", "loss_a", "loss_b", "loss_c")
+"""Columns of :func:`learning`."""
 
 
 def find_table(directory: Path, stem: str) -> Path | None:
@@ -94,15 +112,15 @@ def read_apps(source: Input) -> pl.DataFrame:
     gathered = Gathered(source.name, "line" if source.kind == "csv" else "row")
     frames = []
     for checks in table_rows(source, gathered, at):
-        nothing = pl.repeat(None, checks.frame.height, dtype=pl.String, eager=True)
-        columns = {
+        columns: dict[str, pl.Series] = {
             "app_id": checks.text(at["app_id"], required=True),
             "weight": pl.Series(weights(checks, at)),
             "stopping": stopping(checks, at),
+            **app_limits(checks, at, cap="max_gpus"),
         }
         for name in ("user", "tenant", "profile", "gpu_types"):
-            columns[name] = checks.text(at[name]) if name in at else nothing
-        frame = pl.DataFrame(columns)
+            columns[name] = checks.text(at[name]) if name in at else nothing(checks, pl.String())
+        frame = pl.DataFrame(columns).with_columns(pl.col("max_gpus").cast(pl.Int64))
         checks.reject(
             frame.get_column("app_id").is_duplicated().to_numpy(), "repeated id", at["app_id"]
         )
@@ -142,12 +160,74 @@ def stopping(checks: RowChecks, at: Mapping[str, str]) -> pl.Series:
     return found
 
 
+def app_limits(
+    checks: RowChecks, at: Mapping[str, str], *, cap: str, gang: Floats | None = None
+) -> dict[str, pl.Series]:
+    """Read each row's cap on the GPUs of its app and the loss that the app is after.
+
+    The cap stands in the column `cap`; where the row is a job, `gang` is its gang.
+    """
+    found = {name: nothing(checks, pl.Float64()) for name in (cap, "target_loss")}
+    if cap in at:
+        most = checks.gpus(at[cap], required=False)
+        checks.reject(most < 1, "app without a GPU", at[cap])
+        if gang is not None:
+            checks.reject(most < gang, "app cap below the gang", at[cap])
+        found[cap] = pl.Series(most).fill_nan(None)
+    if "target_loss" in at:
+        found["target_loss"] = _optional(checks, at["target_loss"])
+    return found
+
+
+def learning(checks: RowChecks, at: Mapping[str, str]) -> dict[str, pl.Series]:
+    """Read each job's iterations and loss curve."""
+    found = {
+        name: _optional(checks, at[name]) if name in at else nothing(checks, pl.Float64())
+        for name in LEARNING
+    }
+    for name, bad, reason in (
+        ("iterations", found["iterations"] <= 0, "iterations not positive"),
+        ("loss_a", found["loss_a"] < 0, "loss curve that rises"),
+        ("loss_b", found["loss_b"] <= 0, "loss curve without a start"),
+    ):
+        if name in at:
+            checks.reject(bad.fill_null(value=False).to_numpy(), reason, at[name])
+    curve = pl.DataFrame({name: found[name].is_not_null() for name in LEARNING})
+    some = curve.select(pl.any_horizontal(pl.exclude("iterations"))).to_series()
+    whole = curve.select(pl.all_horizontal(pl.all())).to_series()
+    named = next((at[name] for name in LEARNING[1:] if name in at), "")
+    checks.reject((some & ~whole).to_numpy(), "loss curve incomplete", named)
+    return found
+
+
+def _optional(checks: RowChecks, column: str) -> pl.Series:
+    found = checks.number(column, required=False)
+    checks.reject(np.abs(found) > MAX_WORK_GPU_S, "number too large", column)
+    return pl.Series(found).fill_nan(None)
+
+
+def nothing(checks: RowChecks, kind: pl.DataType) -> pl.Series:
+    """Return a column of nulls for the rows."""
+    return pl.repeat(None, checks.frame.height, dtype=kind, eager=True)
+
+
 def written_about(path: Path) -> tuple[str | None, tuple[str, ...]]:
-    """Return the origin and the notes that `Workload.write` left in a Parquet file, if any."""
+    """Return the origin and the notes that `Workload.write` left in a Parquet file, if any.
+
+    Raises
+    ------
+    TraceError
+        The file is damaged, or a newer version of Themis wrote it.
+    """
     if path.suffix != ".parquet":
         return None, ()
     try:
         about = json.loads(pl.read_parquet_metadata(path).get("themis.workload", "{}"))
-        return about.get("origin"), tuple(about.get("notes", ()))
-    except (pl.exceptions.PolarsError, OSError, ValueError, AttributeError) as error:
+        version = int(about.get("schema_version", 1))
+        origin, notes = about.get("origin"), tuple(about.get("notes", ()))
+    except (pl.exceptions.PolarsError, OSError, ValueError, TypeError, AttributeError) as error:
         raise TraceError(f"{path}: damaged Parquet file: {error}") from None
+    if version > WORKLOAD_SCHEMA_VERSION:
+        newest = WORKLOAD_SCHEMA_VERSION
+        raise TraceError(f"{path}: schema version is {version}: expected at most {newest}")
+    return origin, notes

@@ -10,6 +10,7 @@ from themis.errors import TraceError
 
 __all__ = [
     "APPS",
+    "APP_ATTRIBUTES",
     "JOBS",
     "MAX_GPUS",
     "MAX_TIME_S",
@@ -31,8 +32,13 @@ APPS: Mapping[str, pl.DataType] = {
     "weight": _F,
     "profile": _S,
     "gpu_types": _S,
+    "max_gpus": _I,
+    "target_loss": _F,
 }
-"""Columns of `apps`; user, tenant, profile and gpu_types may be null."""
+"""Columns of `apps`; those after weight, user and tenant may be null or absent.
+
+`max_gpus` caps the GPUs of the whole app; `target_loss` is where a search by loss is content.
+"""
 
 JOBS: Mapping[str, pl.DataType] = {
     "job_id": _S,
@@ -44,11 +50,30 @@ JOBS: Mapping[str, pl.DataType] = {
     "profile": _S,
     "checkpoint_s": _F,
     "status": _S,
+    "iterations": _F,
+    "loss_a": _F,
+    "loss_b": _F,
+    "loss_c": _F,
 }
-"""Columns of `jobs`; profile, checkpoint_s and status may be null."""
+"""Columns of `jobs`; those after max_gpus may be null or absent.
 
-STOPPING = ("all", "first")
-"""When an app is done: all its jobs have ended, or the first one has."""
+`iterations` is how many the whole work of the job is. Its loss after k of them is
+``1 / (loss_a * k + loss_b) + loss_c``.
+"""
+
+STOPPING = ("all", "first", "successive_halving", "performance_curve", "fixed")
+"""What ends an app: all its jobs or the first one; or how its search drops poor jobs."""
+
+APP_ATTRIBUTES: Mapping[str, str] = {
+    "user": "user",
+    "tenant": "tenant",
+    "stopping": "stopping",
+    "weight": "weight",
+    "gpu_types": "gpu_types",
+    "max_gpus": "app_max_gpus",
+    "target_loss": "target_loss",
+}
+"""Attributes of an app that a table of jobs may carry, and their names there."""
 
 STATUSES = ("completed", "cancelled", "failed", "unknown")
 """Words for how a job ended in the source."""
@@ -62,7 +87,11 @@ MAX_TIME_S = 1e11
 MAX_WORK_GPU_S = 1e12
 """Largest work of one job that is believed; it still fits 64-bit microseconds."""
 
-_NULLABLE = {"user", "tenant", "profile", "gpu_types", "checkpoint_s", "status"}
+_LOSS = ("loss_a", "loss_b", "loss_c")
+_NULLABLE = {
+    *("user", "tenant", "profile", "gpu_types", "max_gpus", "target_loss"),
+    *("checkpoint_s", "status", "iterations", *_LOSS),
+}
 _ARRIVAL_SLACK_S = 1e-6
 
 
@@ -75,8 +104,9 @@ def canonical(apps: pl.DataFrame, jobs: pl.DataFrame) -> tuple[pl.DataFrame, pl.
     ------
     TraceError
         A column is missing, unknown or of another type; a value is null, not finite, negative or
-        out of range; an id stands twice; a job's app is missing; an app has no job; a job is
-        submitted before its app arrives, or no job of an app is submitted when it arrives.
+        out of range; a loss curve is incomplete or has no iterations; an id stands twice; a job's
+        app is missing; an app has no job, or a cap below the gang of one; a job is submitted
+        before its app arrives, or no job of an app is submitted when it arrives.
     """
     apps, jobs = _conform("apps", apps, APPS), _conform("jobs", jobs, JOBS)
     _check_values(apps, jobs)
@@ -91,14 +121,14 @@ def canonical(apps: pl.DataFrame, jobs: pl.DataFrame) -> tuple[pl.DataFrame, pl.
 def apps_from_jobs(rows: pl.DataFrame) -> pl.DataFrame:
     """Make the `apps` table that jobs carrying the columns of their app imply.
 
-    `rows` has app_id, submit_s and any of user, tenant, stopping, weight, profile, gpu_types.
-    An app arrives with its earliest job. Where its jobs disagree about user, tenant, stopping,
-    weight or gpu_types the smallest value stands; a profile must be the same in all of them, else
-    it stays with the jobs and is null here.
+    `rows` has app_id, submit_s and any of profile and :data:`APP_ATTRIBUTES`, by their names in a
+    table of jobs. An app arrives with its earliest job. Where its jobs disagree about an attribute
+    the smallest value stands; a profile must be the same in all of them, else it stays with the
+    jobs and is null here.
     """
     defaults = {"stopping": "all", "weight": 1.0}
-    columns = [c for c in APPS if c in rows.columns and c not in {"app_id", "profile"}]
-    plans = [pl.col(column).min() for column in columns]
+    known = {column: name for column, name in APP_ATTRIBUTES.items() if name in rows.columns}
+    plans = [pl.col(name).min().alias(column) for column, name in known.items()]
     if "profile" in rows.columns:
         one = (pl.col("profile").n_unique() == 1) & pl.col("profile").is_not_null().all()
         plans.append(pl.when(one).then(pl.col("profile").min()).alias("profile"))
@@ -111,7 +141,7 @@ def apps_from_jobs(rows: pl.DataFrame) -> pl.DataFrame:
 
 def _conform(table: str, frame: pl.DataFrame, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
     for column in schema:
-        if column not in frame.columns:
+        if column not in frame.columns and column not in _NULLABLE:
             raise TraceError(f"workload table {table!r}: column {column!r} is missing")
     for column in frame.columns:
         if column not in schema:
@@ -120,7 +150,7 @@ def _conform(table: str, frame: pl.DataFrame, schema: Mapping[str, pl.DataType])
                 f"expected {', '.join(schema)}"
             )
     for column, wanted in schema.items():
-        found = frame.schema[column]
+        found = frame.schema.get(column, pl.Null())
         widens = found in (wanted, pl.Null) or (
             found.is_integer() and wanted.is_numeric() and found not in (pl.UInt64, pl.Int128)
         )
@@ -128,7 +158,10 @@ def _conform(table: str, frame: pl.DataFrame, schema: Mapping[str, pl.DataType])
             raise TraceError(
                 f"workload table {table!r}: column {column!r} has type {found}: expected {wanted}"
             )
-    return frame.select(pl.col(column).cast(kind) for column, kind in schema.items())
+    return frame.select(
+        (pl.col(column) if column in frame.columns else pl.lit(None)).cast(kind).alias(column)
+        for column, kind in schema.items()
+    )
 
 
 def _check_values(apps: pl.DataFrame, jobs: pl.DataFrame) -> None:
@@ -158,17 +191,35 @@ def _check_values(apps: pl.DataFrame, jobs: pl.DataFrame) -> None:
     _refuse("jobs", jobs, "max_gpus", smaller, "gang_size or more")
     elastic_cpu = (pl.col("gang_size") == 0) & (pl.col("max_gpus") > 0)
     _refuse("jobs", jobs, "max_gpus", elastic_cpu, "0 where gang_size is 0")
+    _check_search(apps, jobs)
+
+
+def _check_search(apps: pl.DataFrame, jobs: pl.DataFrame) -> None:
+    """Check what a search over the jobs needs: caps, iterations, loss curves."""
+    outside = ~pl.col("max_gpus").is_between(1, MAX_GPUS)
+    _refuse("apps", apps, "max_gpus", outside, f"1 to {MAX_GPUS}, or null")
+    _refuse("jobs", jobs, "iterations", pl.col("iterations") <= 0, "a positive number, or null")
+    _refuse("jobs", jobs, "loss_a", pl.col("loss_a") < 0, "0 or more")
+    _refuse("jobs", jobs, "loss_b", pl.col("loss_b") <= 0, "a positive number")
+    some = pl.any_horizontal(pl.col(column).is_not_null() for column in _LOSS)
+    for column in (*_LOSS, "iterations"):
+        wanted = "a value, since the job has a loss curve"
+        _refuse("jobs", jobs, column, some & pl.col(column).is_null(), wanted)
 
 
 def _check_references(apps: pl.DataFrame, jobs: pl.DataFrame) -> None:
     _refuse("jobs", jobs, "app_id", pl.col("app_order").is_null(), "the id of an app")
-    first = jobs.group_by("app_id").agg(pl.col("submit_s").min().alias("first_s"))
+    first = jobs.group_by("app_id").agg(
+        pl.col("submit_s").min().alias("first_s"), pl.col("gang_size").max().alias("largest")
+    )
     apps = apps.join(first, on="app_id", how="left", maintain_order="left")
     _refuse("apps", apps, "app_id", pl.col("first_s").is_null(), "an app with at least one job")
     early = pl.col("first_s") < pl.col("arrival_s")
     _refuse("apps", apps, "arrival_s", early, "no later than the app's earliest job")
     late = pl.col("first_s") > pl.col("arrival_s") + _ARRIVAL_SLACK_S
     _refuse("apps", apps, "arrival_s", late, "the submission of the app's earliest job")
+    small = pl.col("max_gpus") < pl.col("largest")
+    _refuse("apps", apps, "max_gpus", small, "the largest gang of its jobs or more")
 
 
 def _refuse(table: str, frame: pl.DataFrame, column: str, bad: pl.Expr, expected: str) -> None:
