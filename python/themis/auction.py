@@ -13,8 +13,9 @@ from themis.auction_rules import check_rules
 from themis.bids import AppState, Bid, Counts, Label, Offer, SlotKey, check_bids
 from themis.errors import ScenarioError
 
-__all__ = ["Payment", "clear_auction"]
+__all__ = ["Payment", "Solver", "clear_auction"]
 
+Solver = Literal["prices", "greedy"]
 Payment = Literal["lottery", "lease", "gpus", "gpus_random", "none"]
 
 
@@ -24,6 +25,7 @@ def clear_auction(  # noqa: PLR0913 - the contract's signature, and the rules by
     payment: Payment = "lottery",
     seed: int = 0,
     *,
+    solver: Solver = "prices",
     fairness_knob: float = 0.0,
     outside_option: Literal["min_bundle", "fair_share", "cached", "unbounded"] = "min_bundle",
     leftover: Literal["random", "worst_first"] = "random",
@@ -43,6 +45,8 @@ def clear_auction(  # noqa: PLR0913 - the contract's signature, and the rules by
         How the hidden payment is charged: docs/auction.md.
     seed
         Seeds the lottery, random rounding and leftovers.
+    solver
+        How the allocation and the payments are found: docs/auction.md.
     fairness_knob
         f: the worst max(1, ceil((1 - f) n)) of the apps bid, the others share what is left. 0, the
         default: all bid.
@@ -64,6 +68,7 @@ def clear_auction(  # noqa: PLR0913 - the contract's signature, and the rules by
     given = {
         "payment": payment,
         "seed": seed,
+        "solver": solver,
         "fairness_knob": fairness_knob,
         "outside_option": outside_option,
         "leftover": leftover,
@@ -86,7 +91,7 @@ def clear_auction(  # noqa: PLR0913 - the contract's signature, and the rules by
     core = _core.clear_auction(
         numbering.slots, [_core_bid(bid, slots, numbering) for bid in ordered], rules
     )
-    return AuctionOutcome.from_core(core, ordered, numbering.keys, payment)
+    return AuctionOutcome.from_core(core, ordered, numbering.keys, payment, solver)
 
 
 class _Numbering:

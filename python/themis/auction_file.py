@@ -66,8 +66,8 @@ def read_auction(path: str | PathLike[str]) -> AuctionRequest:
     ----------
     path
         A file with ``offer`` (a list of slots), ``bids`` (a list of tables and app states), and
-        optionally the rules payment, seed, fairness_knob, outside_option, leftover, lease_s,
-        cluster_gpus.
+        optionally the rules payment, seed, solver, fairness_knob, outside_option, leftover,
+        lease_s, cluster_gpus.
 
     Raises
     ------

@@ -47,6 +47,8 @@ class AuctionOutcome:
         be at most. Infinite where more apps of unbounded rho might have been served.
     payment
         How payments were charged.
+    solver
+        How the allocation and the payments were found.
     """
 
     allocation: pl.DataFrame
@@ -59,6 +61,7 @@ class AuctionOutcome:
     upper_bound: float
     gap: float
     payment: str
+    solver: str
 
     @property
     def gap_log(self) -> float:
@@ -72,6 +75,7 @@ class AuctionOutcome:
         bids: Sequence[Bid | AppState],
         keys: Sequence[SlotKey],
         payment: str,
+        solver: str,
     ) -> AuctionOutcome:
         """Return the outcome from what the compiled core answered; `keys` names its slots."""
         entries = list(zip(bids, core["entries"], strict=True))
@@ -110,6 +114,7 @@ class AuctionOutcome:
             upper_bound=core["upper_bound"],
             gap=core["gap"],
             payment=payment,
+            solver=solver,
         )
 
     def counts(self, app_id: str) -> dict[SlotKey, int]:
@@ -123,7 +128,7 @@ class AuctionOutcome:
     def to_dict(self) -> dict[str, Any]:
         """Everything, JSON-able: frames as lists of rows, null where a rho or gap is unbounded."""
         frames = ("allocation", "payments", "leftovers", "bids", "winners", "reasons")
-        figures = ("payment", "objective", "upper_bound", "gap", "gap_log")
+        figures = ("payment", "solver", "objective", "upper_bound", "gap", "gap_log")
         return {
             **{name: getattr(self, name) for name in figures},
             "gap": self.gap if math.isfinite(self.gap) else None,

@@ -18,6 +18,7 @@ __all__ = ["PolicySettings", "RunSettings", "Settings"]
 _LONGEST_S = 1e12  # 30,000 years: keeps sums of times, in microseconds, inside 64-bit integers
 
 Payment = Literal["lottery", "lease", "gpus", "gpus_random", "none"]
+Solver = Literal["prices", "greedy"]
 OutsideOption = Literal["min_bundle", "fair_share", "cached", "unbounded"]
 FilterKey = Literal["best_case", "holdings", "cached"]
 
@@ -32,6 +33,9 @@ class PolicySettings(BaseModel):
         ge=0,
         le=1,
         description="f: offers go to the fraction 1 - f of the apps that are worst off; no unit",
+    )
+    solver: Solver = Field(
+        default="prices", description="how an auction's allocation and payments are found"
     )
     payment: Payment = Field(
         default="lottery",
@@ -55,6 +59,13 @@ class PolicySettings(BaseModel):
         le=_LONGEST_S,
         description="shortest lease that a payment leaves, unless the round ends first; in seconds",
     )
+
+    @field_validator("solver", mode="before")
+    @classmethod
+    def _no_milp(cls, value: object) -> object:
+        if value == "milp":
+            raise ValueError("clears single auctions only: expected one of prices or greedy")
+        return value
 
 
 class RunSettings(BaseModel):

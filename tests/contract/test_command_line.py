@@ -62,7 +62,7 @@ FLAGS = {
     "check": {"--format", "--option", "--cluster", "--strict", "--threads", "--json", "--help"},
     "run": SCENARIO_FLAGS | {"--policy"},
     "compare": SCENARIO_FLAGS | {"--policies", "--seeds"},
-    "auction": {"--seed", "--payment", "--json", "--help"},
+    "auction": {"--seed", "--payment", "--solver", "--json", "--help"},
     "report": {"--out", "--figures", "--force", "--json", "--help"},
 }
 

@@ -56,7 +56,7 @@ def test_every_app_is_shown_with_its_bids_and_its_fate(themis: Themis) -> None:
     assert bids.startswith("bids\napp")
     assert "row 0" in bids
     head, names, *lines = fates.splitlines()
-    assert head == "outcome: 10 GPUs on offer, payment none"
+    assert head == "outcome: 10 GPUs on offer, payment none, solver prices"
     assert names.split() == ["app", "bids", "won", "c", "charged", "kept", "left", "over", "why"]
     by_app = {line.split()[0]: line for line in lines}
     assert set(by_app) == {"ann", "big", "table"}

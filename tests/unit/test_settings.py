@@ -9,6 +9,7 @@ from themis.settings import Settings
 
 DEFAULTS = {
     "fairness_knob": 0.8,
+    "solver": "prices",
     "payment": "lottery",
     "outside_option": "min_bundle",
     "filter_key": "best_case",
@@ -61,6 +62,8 @@ def test_every_payment_is_taken(payment: str) -> None:
         ("fairness_knob", float("nan"), "expected a finite number"),
         ("fairness_knob", float("inf"), "expected a finite number"),
         ("fairness_knob", None, "expected a number"),
+        ("solver", "exact", "expected one of prices or greedy"),
+        ("solver", "milp", "clears single auctions only: expected one of prices or greedy"),
         ("payment", "free", "expected one of lottery, lease, gpus, gpus_random or none"),
         ("payment", None, "expected one of"),
         ("outside_option", "nothing", "expected one of min_bundle, fair_share, cached"),

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["auction"]
 
 _PAYMENTS = ("lottery", "lease", "gpus", "gpus_random", "none")
+_SOLVERS = ("prices", "greedy")
 
 
 @click.command(short_help="Clear one auction and show every bid and its fate.")
@@ -26,9 +27,14 @@ _PAYMENTS = ("lottery", "lease", "gpus", "gpus_random", "none")
 @click.option(
     "--payment", type=click.Choice(_PAYMENTS), help="How payments are charged, over the file's."
 )
+@click.option(
+    "--solver", type=click.Choice(_SOLVERS), help="How the allocation is found, over the file's."
+)
 @click.option("--seed", type=SEEDS, metavar="N", help="Seed of lotteries and leftovers.")
 @json_option
-def auction(*, file: str, payment: str | None, seed: int | None, as_json: bool) -> None:
+def auction(
+    *, file: str, payment: str | None, solver: str | None, seed: int | None, as_json: bool
+) -> None:
     """Clear the auction that FILE.json describes: an offer, bids, and rules.
 
     Shows every bid, who won what, each winner's hidden payment c and what it was charged, what
@@ -38,16 +44,17 @@ def auction(*, file: str, payment: str | None, seed: int | None, as_json: bool) 
     from themis.auction_file import read_auction  # noqa: PLC0415 - loads the extension
 
     request = read_auction(file)
-    given = {"payment": payment, "seed": seed}
+    given = {"payment": payment, "solver": solver, "seed": seed}
     rules = {name: value for name, value in given.items() if value is not None}
     outcome = _cleared(replace(request, rules={**request.rules, **rules}), file)
     if as_json:
         print_json(outcome.to_dict())
         return
     offered = sum(request.offer.gpus)
+    how = f"payment {outcome.payment}, solver {outcome.solver}"
     print_table(_bids(outcome))
     click.echo()
-    print_table(_fates(outcome, f"outcome: {offered} GPUs on offer, payment {outcome.payment}"))
+    print_table(_fates(outcome, f"outcome: {offered} GPUs on offer, {how}"))
     click.echo()
     unused = int(outcome.leftovers.get_column("gpus").sum())
     click.echo(f"left unused: {unused} GPUs")

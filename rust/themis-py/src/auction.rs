@@ -7,7 +7,7 @@ use pyo3::types::{PyDict, PyList};
 use themis_core::SlotId;
 use themis_core::app::{AppState, Job, Part, Pattern, Profile, Stopping, log_v};
 use themis_core::auction::{
-    Bidder, Entrant, Entry, Leftover, Payment, Rules, Table, TableRow, run_round,
+    Bidder, Entrant, Entry, Leftover, Payment, Rules, Solver, Table, TableRow, run_round,
 };
 use themis_core::cluster::{Bundle, FreeSet, Topology};
 use themis_core::fairness::{OutsideContext, OutsideOption};
@@ -47,6 +47,7 @@ struct StateInput {
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct RulesInput {
+    solver: String,
     payment: String,
     leftover: String,
     outside_option: String,
@@ -74,6 +75,7 @@ pub(crate) fn clear_auction(
     };
     let auction_rules = Rules {
         fairness_knob: rules.fairness_knob,
+        solver: Solver::parse(&rules.solver)?,
         payment: Payment::parse(&rules.payment)?,
         leftover: Leftover::parse(&rules.leftover)?,
     };

@@ -2,7 +2,7 @@
 
 use crate::errors::unknown_name;
 use pyo3::PyResult;
-use themis_core::auction::{Leftover, Payment};
+use themis_core::auction::{Leftover, Payment, Solver};
 use themis_core::fairness::{FilterKey, OutsideOption, TIdReading};
 use themis_sim::LeaseMode;
 
@@ -32,6 +32,12 @@ impl Named for Payment {
         ("gpus_random", Self::GpusRandom),
         ("none", Self::None),
     ];
+}
+
+impl Named for Solver {
+    const FIELD: &'static str = "solver";
+    const CHOICES: &'static [(&'static str, Self)] =
+        &[("prices", Self::Prices), ("greedy", Self::Greedy)];
 }
 
 impl Named for Leftover {

@@ -6,7 +6,7 @@ use numpy::{PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use themis_core::app::{Profile, Stopping};
-use themis_core::auction::{Leftover, Payment, Rules};
+use themis_core::auction::{Leftover, Payment, Rules, Solver};
 use themis_core::cluster::{MachineSpec, Topology};
 use themis_core::fairness::{FilterKey, OutsideOption, TIdReading};
 use themis_sim::{AppSpec, JobSpec, LeaseMode, Settings, SimError};
@@ -169,6 +169,7 @@ fn read_jobs(
 #[pyo3(from_item_all)]
 pub(crate) struct SettingsInput {
     fairness_knob: f64,
+    solver: String,
     payment: String,
     leftover: String,
     outside_option: String,
@@ -188,6 +189,7 @@ impl SettingsInput {
         Ok(Settings {
             rules: Rules {
                 fairness_knob: self.fairness_knob,
+                solver: Solver::parse(&self.solver)?,
                 payment: Payment::parse(&self.payment)?,
                 leftover: Leftover::parse(&self.leftover)?,
             },

@@ -15,12 +15,14 @@ mod outcome;
 mod payments;
 mod search;
 mod solution;
+mod solver;
 mod winners;
 
 pub use bidder::{Bidder, Table, TableRow};
 pub use charge::Payment;
 pub use leftovers::Leftover;
 pub use outcome::{Entry, Outcome, Reason};
+pub use solver::Solver;
 
 use crate::app::Pattern;
 use crate::cluster::{Chunks, FreeSet, MAX_ROWS};
@@ -40,6 +42,8 @@ pub struct Entrant {
 pub struct Rules {
     /// f of the paper: the worst max(1, ceil((1 - f) n)) of the entrants see the offer.
     pub fairness_knob: f64,
+    /// How the allocation is found.
+    pub solver: Solver,
     /// How the hidden payment is charged.
     pub payment: Payment,
     /// Who gets what nobody won.
@@ -48,7 +52,12 @@ pub struct Rules {
 
 impl Default for Rules {
     fn default() -> Self {
-        Self { fairness_knob: 0.8, payment: Payment::Lottery, leftover: Leftover::Random }
+        Self {
+            fairness_knob: 0.8,
+            solver: Solver::Prices,
+            payment: Payment::Lottery,
+            leftover: Leftover::Random,
+        }
     }
 }
 
@@ -132,12 +141,12 @@ pub fn run_round(
         .collect();
 
     // 3. Proportional fairness, with a certified bound.
-    let (solution, dual) = winners::solve(offer, &chunks, &bids);
+    let (solution, dual) = rules.solver.solve(offer, &chunks, &bids);
     let objective = solution.objective();
     let upper_bound = dual::upper_bound(offer, &chunks, &bids, &solution, &dual);
 
     // 4. Hidden payments: what each winner costs the others.
-    let payments = payments::hidden_payments(offer, &chunks, &bids, &solution, &dual);
+    let payments = payments::hidden_payments(rules.solver, offer, &chunks, &bids, &solution, &dual);
 
     // 5. Charge.
     let patterns: Vec<Vec<Pattern>> = bids.into_iter().map(|bid| bid.patterns).collect();

@@ -4,17 +4,18 @@
 //! without i). Both come from one table ([`super::knapsack`]) at the prices of the dual, so that the
 //! denominator does not depend on how well a re-solve went: all payments cost one divide and
 //! conquer over the core. Auctions in which somebody bids an explicit table are solved again
-//! without each winner instead, since a table's bundles do not fit the rows of prices.
+//! without each winner instead, since a table's bundles do not fit the rows of prices; so are those
+//! of the greedy solver, so that both sides of the fraction come from the same one.
 
-use super::Bid;
 use super::dual::Dual;
 use super::knapsack;
 use super::solution::Solution;
-use super::winners::solve_without;
+use super::{Bid, Solver};
 use crate::cluster::{Chunks, FreeSet};
 
 /// c of every bidder, in (0, 1]; 1 for who wins nothing, or who takes nothing from anybody.
 pub(super) fn hidden_payments(
+    solver: Solver,
     offer: &FreeSet,
     chunks: &Chunks,
     bids: &[Bid<'_>],
@@ -35,9 +36,10 @@ pub(super) fn hidden_payments(
     if winners.is_empty() {
         return payments;
     }
-    let logs: Vec<f64> = if bids.iter().any(|bid| bid.bidder.is_table()) {
+    let again = solver == Solver::Greedy || bids.iter().any(|bid| bid.bidder.is_table());
+    let logs: Vec<f64> = if again {
         let again = |winner: &usize| {
-            let without = solve_without(offer, chunks, bids, *winner);
+            let without = solver.solve_without(offer, chunks, bids, *winner);
             solution.objective_of_others(*winner) - without
         };
         winners.iter().map(again).collect()

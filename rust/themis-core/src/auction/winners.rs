@@ -44,13 +44,6 @@ pub(super) fn solve(offer: &FreeSet, chunks: &Chunks, bids: &[Bid<'_>]) -> (Solu
     (best, dual)
 }
 
-/// The objective of the best allocation without one bidder, from scratch.
-pub(super) fn solve_without(offer: &FreeSet, chunks: &Chunks, bids: &[Bid<'_>], one: usize) -> f64 {
-    let others = bids.iter().enumerate().filter(|(at, _)| *at != one);
-    let others: Vec<Bid<'_>> = others.map(|(_, bid)| bid.clone()).collect();
-    solve(offer, chunks, &others).0.objective()
-}
-
 /// The solution with the larger objective; ties: the first.
 pub(super) fn better(one: Solution, other: Solution) -> Solution {
     if other.objective() > one.objective() { other } else { one }

@@ -1,0 +1,55 @@
+//! Which solver a round uses, for the allocation and for the payments alike: `c_i` compares two
+//! allocations, and means something only when both were found in the same way.
+
+use super::dual::{self, Dual};
+use super::greedy::Greedy;
+use super::solution::Solution;
+use super::{Bid, winners};
+use crate::cluster::{Chunks, FreeSet};
+
+/// How the proportionally fair allocation is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Solver {
+    /// Prices, a knapsack over the bidders that hesitate, and a search with few bidders
+    /// ([`super::winners`]); tables alone are searched exactly.
+    #[default]
+    Prices,
+    /// Greedy by gain a GPU ([`super::greedy`]), solved again without each winner: the baseline.
+    Greedy,
+}
+
+impl Solver {
+    /// The best allocation found, and the prices that bound every allocation.
+    pub(super) fn solve(
+        self,
+        offer: &FreeSet,
+        chunks: &Chunks,
+        bids: &[Bid<'_>],
+    ) -> (Solution, Dual) {
+        match self {
+            Self::Prices => winners::solve(offer, chunks, bids),
+            Self::Greedy => {
+                let solution = Greedy::new(offer, bids).fill();
+                let dual = dual::minimise(chunks, bids, Some(solution.objective()));
+                (solution, dual)
+            }
+        }
+    }
+
+    /// The objective of the allocation without one bidder, from scratch.
+    pub(super) fn solve_without(
+        self,
+        offer: &FreeSet,
+        chunks: &Chunks,
+        bids: &[Bid<'_>],
+        one: usize,
+    ) -> f64 {
+        let others = bids.iter().enumerate().filter(|(at, _)| *at != one);
+        let others: Vec<Bid<'_>> = others.map(|(_, bid)| bid.clone()).collect();
+        let solution = match self {
+            Self::Prices => winners::solve(offer, chunks, &others).0,
+            Self::Greedy => Greedy::new(offer, &others).fill(),
+        };
+        solution.objective()
+    }
+}
