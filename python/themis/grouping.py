@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from themis.arguments import real, whole
 from themis.errors import TraceError
 from themis.traces.schema import APP_ATTRIBUTES, JOBS, apps_from_jobs
 
@@ -66,10 +67,10 @@ def burst_apps(
 def _check(
     apps: pl.DataFrame, jobs: pl.DataFrame, *, gap_s: float, max_jobs: int, keys: Sequence[str]
 ) -> None:
-    if not gap_s >= 0:
-        raise TraceError(f"group_into_apps: gap_s is {gap_s!r}: expected 0 or more seconds")
-    if max_jobs < 1:
-        raise TraceError(f"group_into_apps: max_jobs is {max_jobs!r}: expected 1 or more")
+    real("group_into_apps: gap_s", gap_s, "0 or more seconds", lambda value: value >= 0)
+    whole("group_into_apps: max_jobs", max_jobs, "1 or more", lambda value: value >= 1)
+    if isinstance(keys, str):
+        raise TraceError(f"group_into_apps: keys is {keys!r}: expected a list of columns")
     for key in keys:
         if key not in GROUP_KEYS:
             raise TraceError(

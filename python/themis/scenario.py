@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self
@@ -14,6 +14,15 @@ from themis.errors import ScenarioError
 from themis.overrides import SETTING_PLACES, apply_overrides
 from themis.settings import PolicySettings, RunSettings, Settings
 from themis.toml_text import toml_text
+from themis.transforms import (
+    AnyTransform,
+    GroupIntoApps,
+    Sample,
+    Scale,
+    Transform,
+    Window,
+    apply_transforms,
+)
 from themis.validation import scenario_error
 
 if TYPE_CHECKING:
@@ -72,29 +81,6 @@ class ClusterTable(BaseModel):
         return self
 
 
-class GroupTable(BaseModel):
-    """How jobs are grouped into apps: one user's jobs of one kind, submitted close together."""
-
-    model_config = _TABLE
-
-    gap_s: float = Field(default=60.0, ge=0, description="longest pause inside an app, in seconds")
-    max_jobs: int = Field(default=100, ge=1, description="most jobs of an app")
-    keys: Annotated[tuple[str, ...], Field(strict=False)] = Field(
-        default=("user", "tenant", "gang_size"), description="columns that an app's jobs share"
-    )
-
-
-class WindowTable(BaseModel):
-    """The part of the workload that is kept: apps that arrive in [start_s, end_s)."""
-
-    model_config = _TABLE
-
-    start_s: float = Field(default=0.0, description="first arrival that is kept, in seconds")
-    end_s: float | None = Field(
-        default=None, description="first arrival that is left out, in seconds; unset: none"
-    )
-
-
 class WorkloadTable(BaseModel):
     """Where the jobs come from: a trace file or a generator, and what is done to them."""
 
@@ -105,16 +91,31 @@ class WorkloadTable(BaseModel):
     options: dict[str, object] = Field(default={}, description="options of the format")
     generate: str | None = Field(default=None, description="name of a generator")
     params: dict[str, object] = Field(default={}, description="parameters of the generator")
-    window: WindowTable | None = Field(default=None, description="keep these arrivals only")
+    window: Window | None = Field(default=None, description="keep these arrivals only")
     sample: float | None = Field(
         default=None, gt=0, le=1, description="keep each app with this probability; no unit"
     )
-    group_into_apps: GroupTable | None = Field(
+    group_into_apps: GroupIntoApps | None = Field(
         default=None, description="group jobs into apps; unset: as the trace says"
     )
     load: float | None = Field(
         default=None, gt=0, description="factor on the rate of arrivals; no unit"
     )
+    transform: Annotated[tuple[AnyTransform, ...], Field(strict=False)] = Field(
+        default=(), description="further transformations, in order"
+    )
+
+    def transforms(self) -> Iterator[Transform]:
+        """Return all transformations in the order in which they happen."""
+        if self.window is not None:
+            yield self.window
+        if self.sample is not None:
+            yield Sample(fraction=self.sample)
+        if self.group_into_apps is not None:
+            yield self.group_into_apps
+        if self.load is not None:
+            yield Scale(load=self.load)
+        yield from self.transform
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:
@@ -147,7 +148,7 @@ class Scenario(BaseModel):
     model_config = _TABLE
 
     schema_version: Literal[1] = Field(default=1, description="version of this schema")
-    seed: int = Field(default=0, ge=0, lt=2**63, description="seed of every random choice")
+    seed: int = Field(default=0, ge=0, lt=2**64, description="seed of every random choice")
     cluster: ClusterTable
     workload: WorkloadTable
     policy: PolicyTable = PolicyTable()
@@ -197,7 +198,7 @@ class Scenario(BaseModel):
         """Return the scenario as TOML with every setting written out; reading it gives it back."""
         document = self.model_dump(mode="python")
         workload = document["workload"]
-        for key in ("options", "params"):
+        for key in ("options", "params", "transform"):
             if not workload[key]:
                 del workload[key]
         document["policy"] = {"name": self.policy.name, **document["policy"]}
@@ -214,7 +215,7 @@ class Scenario(BaseModel):
             The trace cannot be read, or the generator is unknown or refuses a parameter.
         """
         cluster = self._build_cluster()
-        workload = self._build_workload()
+        workload = self._build_workload(cluster)
         policy = self.policy.model_dump(exclude={"name"})
         settings = Settings(**policy, **self.settings.model_dump())
         return Experiment(workload, cluster, self.policy.name, settings, self.seed)
@@ -235,7 +236,7 @@ class Scenario(BaseModel):
         ]
         return Cluster.from_frame(pl.DataFrame(rows))
 
-    def _build_workload(self) -> Workload:
+    def _build_workload(self, cluster: Cluster) -> Workload:
         from themis.synthetic import generate  # noqa: PLC0415 - a scenario is checked without it
         from themis.traces import read_trace  # noqa: PLC0415 - the same
 
@@ -246,15 +247,7 @@ class Scenario(BaseModel):
             params = dict(table.params)
             seed: Any = params.pop("seed", self.seed)  # generate refuses what is no seed
             workload = generate(table.generate or "", seed, **params)
-        if table.window is not None:
-            workload = workload.window(**table.window.model_dump(exclude_none=True))
-        if table.sample is not None:
-            workload = workload.sample(fraction=table.sample, seed=self.seed)
-        if table.group_into_apps is not None:
-            workload = workload.group_into_apps(**table.group_into_apps.model_dump())
-        if table.load is not None:
-            workload = workload.scale(load=table.load)
-        return workload
+        return apply_transforms(workload, table.transforms(), cluster=cluster, seed=self.seed)
 
 
 def read_toml(path: Path) -> dict[str, object]:

@@ -20,6 +20,7 @@ _EXPECTED = {
     "int_from_float": "expected a whole number",
     "list_type": "expected a list",
     "tuple_type": "expected a list",
+    "union_tag_not_found": "key kind is missing",
     "dict_type": "expected a table",
     "missing": "is missing and has no default",
     "model_type": "expected a table",
@@ -88,13 +89,18 @@ def _expectation(one: dict[str, Any]) -> str:
     if kind == "value_error":
         return str(one["ctx"]["error"])
     if kind in _BOUNDS:
-        limit = one["ctx"][_BOUND_KEYS[kind]]
-        return f"must be {_BOUNDS[kind]} {limit:g}"
+        return f"must be {_BOUNDS[kind]} {one['ctx'][_BOUND_KEYS[kind]]:g}"
+    if kind == "union_tag_invalid":
+        return _unknown_kind(one["ctx"])
     if kind == "literal_error":
         return f"expected one of {one['ctx']['expected'].replace(chr(39), '')}"
-    if kind in _EXPECTED:
-        return _EXPECTED[kind]
-    return str(one["msg"])
+    return _EXPECTED.get(kind, str(one["msg"]))
+
+
+def _unknown_kind(context: Mapping[str, str]) -> str:
+    known = context["expected_tags"].replace("'", "")
+    hint = nearest(context["tag"], known.split(", "))
+    return f"kind {context['tag']!r} is unknown{hint}: expected one of {known}"
 
 
 def _unknown_key(
@@ -116,26 +122,26 @@ def unknown_key(place: str, key: str, known: Iterable[str]) -> str:
 
 def _known_keys(model: type[BaseModel], loc: tuple[str | int, ...]) -> set[str]:
     """Return the field names of the table at ``loc``, following fields into their models."""
+    models = [model]
     for part in loc:
         if isinstance(part, int):
             continue
-        inner = (
-            _model_in(model.model_fields[part].annotation) if part in model.model_fields else None
-        )
-        if inner is None:
-            return set()
-        model = inner
-    return set(model.model_fields)
+        fields = [one.model_fields[part] for one in models if part in one.model_fields]
+        if fields:
+            models = [inner for field in fields for inner in _models_in(field.annotation)]
+        else:  # the name of one of several kinds of table
+            models = [one for one in models if _kind(one) == part]
+    return {name for one in models for name in one.model_fields}
 
 
-def _model_in(annotation: object) -> type[BaseModel] | None:
+def _kind(model: type[BaseModel]) -> object:
+    return model.model_fields["kind"].default if "kind" in model.model_fields else None
+
+
+def _models_in(annotation: object) -> list[type[BaseModel]]:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    for part in get_args(annotation):
-        found = _model_in(part)
-        if found is not None:
-            return found
-    return None
+        return [annotation]
+    return [model for part in get_args(annotation) for model in _models_in(part)]
 
 
 def _dotted(loc: tuple[str | int, ...]) -> str:

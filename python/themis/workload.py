@@ -9,19 +9,23 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
 import polars as pl
 
+from themis.arguments import real
+from themis.arguments import seed as checked_seed
+from themis.conditions import jobs_where
 from themis.errors import TraceError
 from themis.grouping import burst_apps
-from themis.traces.report import TraceReport
-from themis.traces.schema import canonical
+from themis.profile_choice import mixed_profiles, profiles_by_model
+from themis.sampling import sampled
+from themis.traces.schema import MAX_GPUS, canonical
+from themis.traces.trace_source import TraceSource
 
 if TYPE_CHECKING:
     from themis.check import CheckReport
@@ -31,46 +35,6 @@ __all__ = ["WORKLOAD_SCHEMA_VERSION", "TraceSource", "Workload"]
 
 WORKLOAD_SCHEMA_VERSION = 2
 """Version of the Parquet files that :meth:`Workload.write` makes."""
-
-
-@dataclass(frozen=True, eq=False)
-class TraceSource:
-    """Where a workload came from.
-
-    Parameters
-    ----------
-    paths
-        Files that were read, as given; empty for a generated workload.
-    format
-        Name of the reader or generator.
-    recognised
-        Why that reader was taken.
-    sha256
-        Hexadecimal digest of the bytes of the files in the order of `paths`.
-    origin
-        ISO time of second 0 where the source has time stamps, else None.
-    report
-        Accounts of the reading; None for a generated workload.
-    """
-
-    paths: tuple[str, ...] = ()
-    format: str = "memory"
-    recognised: str = "made in memory"
-    sha256: str = ""
-    origin: str | None = None
-    report: TraceReport | None = None
-
-    def with_report(self, report: TraceReport) -> TraceSource:
-        """Return the same source with the accounts of its reading."""
-        return replace(self, report=report)
-
-    def with_files(self, paths: tuple[str, ...], sha256: str) -> TraceSource:
-        """Return the same source with the files that were read."""
-        return replace(self, paths=paths, sha256=sha256)
-
-    def with_origin(self, origin: str | None) -> TraceSource:
-        """Return the same source with the time of its second 0."""
-        return replace(self, origin=origin)
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,29 +93,49 @@ class Workload:
 
         return check_workload(self, cluster)
 
-    def scale(self, *, load: float) -> Workload:
+    def scale(self, *, load: float, cluster: ClusterSize | None = None) -> Workload:
         """Change the offered load by moving all submissions closer together or further apart.
 
-        Times are divided by `load`, counted from the first submission; the jobs stay as they are.
+        Times are divided by a factor, counted from the first submission; the jobs stay as they
+        are.
 
         Parameters
         ----------
         load
-            Factor of the load: 2.0 submits the same work in half the time.
+            Without a cluster the factor: 2.0 submits the same work in half the time. With one,
+            the offered load that the workload shall have there
+            (:func:`themis.offered_load.offered_load`).
+        cluster
+            Where `load` shall be offered.
 
         Raises
         ------
         TraceError
-            `load` is not a positive, finite number.
+            `load` is not a positive, finite number, or all jobs arrive at once, so that no factor
+            gives them a load.
         """
-        if not (load > 0 and math.isfinite(load)):
-            raise TraceError(f"scale: load is {load!r}: expected a positive number")
+        factor = real("scale: load", load, "a positive number", lambda value: 0 < value < math.inf)
+        what = f"scale(load={load:g})"
+        if cluster is not None:
+            factor /= self._load_on(cluster)
+            what = f"scale(load={load:g}, cluster={cluster})"
         first = pl.lit(float(self.apps.get_column("arrival_s")[0]))
         apps, jobs = (
-            frame.with_columns((first + (pl.col(column) - first) / load).alias(column))
+            frame.with_columns((first + (pl.col(column) - first) / factor).alias(column))
             for frame, column in ((self.apps, "arrival_s"), (self.jobs, "submit_s"))
         )
-        return self._derived(apps, jobs, f"scale(load={load:g}): times divided by {load:g}")
+        return self._derived(apps, jobs, f"{what}: times divided by {factor:g}")
+
+    def _load_on(self, cluster: ClusterSize) -> float:
+        from themis.offered_load import offered_load  # noqa: PLC0415 - it knows workloads
+
+        now = offered_load(self, cluster).load
+        if not now:
+            raise TraceError(
+                f"scale: the load on {cluster} is {now!r}: expected jobs with GPUs that arrive at "
+                "different times"
+            )
+        return now
 
     def window(self, *, start_s: float = 0.0, end_s: float = math.inf) -> Workload:
         """Keep the apps that arrive in ``[start_s, end_s)``, whole and on the same clock.
@@ -159,28 +143,160 @@ class Workload:
         Raises
         ------
         TraceError
-            No app arrives in the window.
+            No app arrives in the window, or a bound is no number.
         """
-        inside = (pl.col("arrival_s") >= start_s) & (pl.col("arrival_s") < end_s)
-        what = f"window(start_s={start_s:g}, end_s={end_s:g})"
+        start = real("window: start_s", start_s, "a number of seconds", _is_number)
+        end = real("window: end_s", end_s, "a number of seconds", _is_number)
+        inside = (pl.col("arrival_s") >= start) & (pl.col("arrival_s") < end)
+        what = f"window(start_s={start:g}, end_s={end:g})"
         return self._of_apps(self.apps.filter(inside), what)
 
-    def sample(self, *, fraction: float, seed: int = 0) -> Workload:
-        """Keep each app with probability `fraction`, whole; the rest is left out.
+    def sample(
+        self,
+        *,
+        fraction: float | None = None,
+        n: int | None = None,
+        by: str = "app",
+        seed: int = 0,
+    ) -> Workload:
+        """Keep some apps, drawn at random, whole; or all apps of some users or tenants.
 
-        The same seed keeps the same apps, and a larger fraction keeps them and more.
+        Whether one is kept depends on the seed and its own id only. So a larger sample of the same
+        seed contains a smaller one, and a window of a sample is the sample of the window.
+
+        Parameters
+        ----------
+        fraction
+            Probability of each to be kept, in (0, 1].
+        n
+            Instead: how many are kept.
+        by
+            What is kept or left out as one: ``"app"``, ``"user"`` or ``"tenant"``. Apps that name
+            none count as one user or tenant.
+        seed
+            From 0 to 2^64 - 1.
 
         Raises
         ------
         TraceError
-            `fraction` is outside (0, 1], or no app is kept.
+            An argument is not one of these, or no app is kept.
         """
-        if not 0 < fraction <= 1:
-            raise TraceError(f"sample: fraction is {fraction!r}: expected more than 0, at most 1")
-        draws = np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed)))
-        chosen = pl.Series(draws.random(self.apps.height) < fraction)
-        what = f"sample(fraction={fraction:g}, seed={seed})"
-        return self._of_apps(self.apps.filter(chosen), what)
+        number = checked_seed("sample", seed)
+        apps, units = sampled(self.apps, fraction=fraction, n=n, by=by, seed=number)
+        size = f"n={n}" if fraction is None else f"fraction={fraction:g}"
+        return self._of_apps(apps, f"sample({size}, by={by}, seed={seed}): {units}")
+
+    def filter(self, where: str | pl.Expr) -> Workload:
+        """Keep the jobs for which a condition holds; apps without any are left out.
+
+        Parameters
+        ----------
+        where
+            A condition in SQL, such as ``"gang_size <= 8 AND status = 'completed'"``, or a polars
+            expression. It may name the columns of :data:`themis.conditions.CONDITION_COLUMNS`:
+            those of the job and of its app, ``duration_s`` (seconds at the gang) and ``app_jobs``
+            (jobs of its app). A job for which it is null is left out.
+
+        Raises
+        ------
+        TraceError
+            The condition cannot be read or names an unknown column, or no job is left.
+        """
+        apps, jobs = jobs_where(self.apps, self.jobs, where)
+        what = f"filter({where})"
+        if jobs.is_empty():
+            raise TraceError(f"{what}: none of the {self.jobs.height} jobs is left")
+        return self._derived(apps, jobs, f"{what}: {apps.height} apps of {self.apps.height}")
+
+    def rigid(self) -> Workload:
+        """Make every job use its gang and no more GPUs."""
+        jobs = self.jobs.with_columns(pl.col("gang_size").alias("max_gpus"))
+        return self._derived(self.apps, jobs, f"rigid(): {self._changed(jobs)}")
+
+    def elastic(self, *, min_factor: float = 1.0, max_factor: float = 2.0) -> Workload:
+        """Let every job run on fewer or more GPUs than its gang, with the same GPU-seconds of work.
+
+        A job of g GPUs then needs ``max(1, ceil(min_factor * g))`` of them at once and can use
+        ``max_factor * g``, rounded down; jobs without GPUs stay as they are.
+
+        Raises
+        ------
+        TraceError
+            `min_factor` is outside (0, 1], or `max_factor` is below 1 or not finite.
+        """
+        low = real("elastic: min_factor", min_factor, "more than 0, at most 1", _is_share)
+        high = real(
+            "elastic: max_factor", max_factor, "1 or more", lambda value: 1 <= value <= MAX_GPUS
+        )
+        gang = pl.col("gang_size")
+        # a hundred-millionth makes 0.1 x 30 three GPUs, not four
+        least = (gang * low - 1e-8).ceil().clip(1).cast(pl.Int64)
+        most = (gang * high + 1e-8).floor().clip(upper_bound=MAX_GPUS).cast(pl.Int64)
+        jobs = self.jobs.with_columns(
+            pl.when(gang > 0).then(least).otherwise(0).alias("gang_size"),
+            pl.when(gang > 0).then(most).otherwise(0).alias("max_gpus"),
+        )
+        what = f"elastic(min_factor={low:g}, max_factor={high:g})"
+        return self._derived(self.apps, jobs, f"{what}: {self._changed(jobs)}")
+
+    def _changed(self, jobs: pl.DataFrame) -> str:
+        """Say how many jobs have another gang or limit in `jobs`, which has the same order."""
+        columns = ["gang_size", "max_gpus"]
+        before, after = (frame.select(columns).to_struct() for frame in (self.jobs, jobs))
+        count = int((before != after).sum())
+        return f"changed {count} jobs"
+
+    def assign_profiles(
+        self,
+        *,
+        mix: Mapping[str, float] | None = None,
+        models: Mapping[str, str] | None = None,
+        seed: int = 0,
+    ) -> Workload:
+        """Give apps placement profiles: drawn from a mix, or by the model that the trace names.
+
+        Parameters
+        ----------
+        mix
+            Shares by profile, in any unit: each app, with all its jobs, gets one at random, which
+            depends on the seed and its id only.
+        models
+            Instead: profiles by model name, for the names that the trace has put into ``profile``.
+            Names of built-in profiles are known (:func:`themis.profile_choice.profile_of_model`),
+            so ``{}`` will often do. Others stay as they are.
+        seed
+            From 0 to 2^64 - 1.
+
+        Raises
+        ------
+        TraceError
+            Not exactly one of `mix` and `models` is given, or it is no valid mapping.
+        """
+        number = checked_seed("assign_profiles", seed)
+        if (mix is None) == (models is None):
+            found = "none of them" if mix is None else "both"
+            raise TraceError(
+                f"assign_profiles: expected exactly one of mix and models, found {found}"
+            )
+        if models is None:
+            apps = self.apps.with_columns(
+                mixed_profiles(self.apps.get_column("app_id"), mix, number).alias("profile")
+            )
+            jobs = self.jobs.with_columns(pl.lit(None, pl.String).alias("profile"))
+            what = f"assign_profiles(mix={mix}, seed={seed}): {apps.height} apps drawn"
+            return self._derived(apps, jobs, what)
+        apps, jobs = (
+            frame.with_columns(
+                profiles_by_model(frame.get_column("profile"), models).alias("profile")
+            )
+            for frame in (self.apps, self.jobs)
+        )
+        changed = [
+            int((~after["profile"].eq_missing(before["profile"])).sum())
+            for before, after in ((self.apps, apps), (self.jobs, jobs))
+        ]
+        what = f"changed {changed[0]} apps and {changed[1]} jobs"
+        return self._derived(apps, jobs, f"assign_profiles(models={models}): {what}")
 
     def group_into_apps(
         self,
@@ -265,3 +381,11 @@ def gpu_seconds(jobs: pl.DataFrame) -> float:
     """GPU-seconds of a jobs table; exactly rounded, so any row order gives the same."""
     work = jobs.filter(pl.col("gang_size") > 0).get_column("serial_time_s")
     return math.fsum(work.to_list())
+
+
+def _is_number(value: float) -> bool:
+    return not math.isnan(value)
+
+
+def _is_share(value: float) -> bool:
+    return 0 < value <= 1

@@ -46,6 +46,7 @@ SCENARIO_FLAGS = {
     "--format",
     "--generate",
     "--option",
+    "--transform",
     "--cluster",
     "--set",
     "--seed",
@@ -59,7 +60,16 @@ SCENARIO_FLAGS = {
 }
 FLAGS = {
     "demo": {"--out", "--seed", "--force", "--threads", "--json", "--quiet", "--help"},
-    "check": {"--format", "--option", "--cluster", "--strict", "--threads", "--json", "--help"},
+    "check": {
+        "--format",
+        "--option",
+        "--transform",
+        "--cluster",
+        "--strict",
+        "--threads",
+        "--json",
+        "--help",
+    },
     "run": SCENARIO_FLAGS | {"--policy"},
     "compare": SCENARIO_FLAGS | {"--policies", "--seeds"},
     "auction": {"--seed", "--payment", "--solver", "--json", "--help"},

@@ -8,7 +8,7 @@ import click
 
 from themis.cli.console import print_json
 from themis.cli.exits import ExitCode
-from themis.cli.options import assignments, json_option, threads_option
+from themis.cli.options import assignments, json_option, threads_option, transform_option
 from themis.cli.scenario_flags import cluster_table
 from themis.errors import TraceError
 
@@ -34,6 +34,7 @@ __all__ = ["check"]
     metavar="SPEC",
     help="Report the load that the trace would offer: 4x(8x8), or a file that ends in .toml.",
 )
+@transform_option
 @click.option("--strict", is_flag=True, help="Exit with 4 when there are problems.")
 @threads_option
 @json_option
@@ -44,6 +45,7 @@ def check(
     trace: str,
     format_: str | None,
     options: tuple[tuple[str, str], ...],
+    transforms: tuple[str, ...],
     cluster: str | None,
     strict: bool,
     as_json: bool,
@@ -52,15 +54,19 @@ def check(
 
     Totals before and after show that no work was lost in silence.
     """
-    from themis.check import check_trace  # noqa: PLC0415 - loads polars
     from themis.overrides import parse_text_value  # noqa: PLC0415 - pydantic loads slowly
+    from themis.traces import read_trace  # noqa: PLC0415 - loads polars
+    from themis.transforms import apply_transforms, parse_transforms  # noqa: PLC0415 - pydantic
 
     values = {key: parse_text_value(text) for key, text in options}
     for name in sorted({"path", "format", "cluster"} & set(values)):
         raise TraceError(
             f"{trace}: option {name!r} is unknown: it is a flag or argument of its own"
         )
-    report = check_trace(trace, format_, None if cluster is None else _cluster(cluster), **values)
+    steps = parse_transforms(transforms)
+    place = None if cluster is None else _cluster(cluster)
+    workload = read_trace(trace, format_, **values)
+    report = apply_transforms(workload, steps, cluster=place, seed=0).check(place)
     if as_json:
         print_json(report.to_dict())
     else:

@@ -16,9 +16,10 @@ __all__ = [
     "quiet_option",
     "seed_option",
     "threads_option",
+    "transform_option",
 ]
 
-SEEDS = click.IntRange(min=0)
+SEEDS = click.IntRange(min=0, max=2**64 - 1)
 """What a seed may be."""
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -66,6 +67,17 @@ def seed_option(command: Command) -> Command:
     """Add ``--seed``; without it the scenario's seed holds, which is 0 by default."""
     return click.option(
         "--seed", type=SEEDS, metavar="N", help="Seed of every random choice.  [default: 0]"
+    )(command)
+
+
+def transform_option(command: Command) -> Command:
+    """Add ``--transform``, which may stand several times."""
+    return click.option(
+        "--transform",
+        "transforms",
+        multiple=True,
+        metavar="KIND:KEY=VALUE,...",
+        help="Transform the workload, such as window:end_s=86400; repeatable, in this order.",
     )(command)
 
 

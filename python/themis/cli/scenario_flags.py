@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from themis.cli.console import print_json
-from themis.cli.options import assignments, seed_option
+from themis.cli.options import assignments, seed_option, transform_option
 
 if TYPE_CHECKING:
     from themis.scenario import Scenario
@@ -31,6 +31,7 @@ class ScenarioFlags:
     format: str | None
     option: Pairs
     generate: str | None
+    transforms: tuple[str, ...]
     cluster: str | None
     policy: str | None
     set: Pairs
@@ -80,6 +81,7 @@ class ScenarioFlags:
 
     def _workload(self, given: Mapping[str, object]) -> dict[str, object]:
         from themis.overrides import parse_text_value  # noqa: PLC0415 - pydantic loads slowly
+        from themis.transforms import transform_table  # noqa: PLC0415 - the same
 
         workload = dict(given)
         if self.trace is not None or self.generate is not None:
@@ -95,6 +97,10 @@ class ScenarioFlags:
             place = "params" if "generate" in workload else "options"
             values = {key: parse_text_value(text) for key, text in self.option}
             workload[place] = {**_table(workload, place), **values}
+        if self.transforms:
+            listed = workload.get("transform", ())
+            earlier = listed if isinstance(listed, list) else ()
+            workload["transform"] = [*earlier, *map(transform_table, self.transforms)]
         return workload
 
 
@@ -149,6 +155,7 @@ _OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
         callback=assignments,
         help="Option of the trace's format, or parameter of the built-in workload.",
     ),
+    transform_option,
     click.option(
         "--cluster",
         metavar="SPEC",
