@@ -221,7 +221,7 @@ def _problem_text(problem: Problem, row_word: str) -> str:
     values = f" ({', '.join(repr(value) for value in problem.values)})" if problem.values else ""
     more = ", ..." if problem.count > len(problem.lines) else ""
     word = _count(len(problem.lines), row_word).split(" ", 1)[1]
-    lines = ", ".join(map(str, problem.lines)) + more
+    lines = ", ".join(problem.places) + more
     return f"{problem.count:,} x {problem.name}{where}: {word} {lines}{values}; {problem.action}"
 
 

@@ -49,7 +49,7 @@ def test_no_trace_is_one_clear_error(
 def test_missing_file_and_directory(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match="none: no such file"):
         read_trace(tmp_path / "none")
-    with pytest.raises(TraceError, match="found a directory"):
+    with pytest.raises(TraceError, match="no file found there"):
         read_trace(tmp_path, "philly")
     with pytest.raises(TraceError, match="cannot be read"):
         read_trace("bad\x00name")

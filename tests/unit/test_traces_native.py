@@ -320,7 +320,7 @@ def test_bad_apps_table(tmp_path: Path, apps: str, message: str) -> None:
 def test_directory_without_jobs_and_with_two(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match=r"no jobs\.parquet or jobs\.csv"):
         read_trace(tmp_path, "native")
-    with pytest.raises(TraceError, match="not recognised: found a directory"):
+    with pytest.raises(TraceError, match="no file found there"):
         read_trace(tmp_path)
     (tmp_path / "jobs.csv").write_text("id\n")
     (tmp_path / "jobs.parquet").write_text("id\n")

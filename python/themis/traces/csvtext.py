@@ -1,14 +1,16 @@
 """CSV text into string columns that know the physical line of every row.
 
-Line 1 is the header. A record is one line, or several when a quoted field holds line breaks; its
-line is the one where it begins. Blank lines and records with too few or too many fields come out
-as rows with a `shape` problem, so that the caller can report them.
+Line 1 is the header, if there is one. A record is one line, or several when a quoted field holds
+line breaks; its line is the one where it begins. Blank lines and records with too few or too many
+fields come out as rows with a `shape` problem, so that the caller can report them.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,33 +19,61 @@ import polars as pl
 from themis.errors import TraceError
 from themis.traces.source import TraceFile, undecodable
 
-__all__ = ["SHAPE", "CsvBlock", "CsvHeader", "csv_blocks", "csv_header"]
+__all__ = ["COMMAS", "SHAPE", "CsvBlock", "CsvHeader", "Dialect", "csv_blocks", "csv_header"]
 
 SHAPE = ("", "empty line", "too few fields", "too many fields", "repeated header")
 """What can be wrong with a record as a whole; the index is the code in `CsvBlock.shape`."""
 
-_NEWLINE, _COMMA, _QUOTE, _CR = 10, 44, 34, 13
+_NEWLINE, _QUOTE, _CR = 10, 34, 13
+_BLANKS = re.compile(rb"[ \t]+")
+_EDGES = re.compile(rb"(?m)^[ \t]+|[ \t\r]+$")
 
 Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
+class Dialect:
+    """How fields are told apart.
+
+    Parameters
+    ----------
+    separator
+        The character between fields; a blank means any run of blanks and tabs.
+    quoted
+        Whether a field may stand in double quotes, which then may hold separators and line breaks.
+    comment
+        The character that begins a line that is no record; none if empty.
+    """
+
+    separator: str = ","
+    quoted: bool = True
+    comment: str = ""
+
+
+COMMAS = Dialect()
+"""Ordinary CSV."""
+
+
+@dataclass(frozen=True)
 class CsvHeader:
-    """Names of a header line.
+    """Names of a header line, or of the columns of a file without one.
 
     Parameters
     ----------
     names
         One name a field, stripped; unnamed columns are called ``unnamed_0`` and so on.
     line
-        Its physical line: 1 unless blank lines stand before it.
+        Its physical line: 1 unless blank lines stand before it; 0 if the file has none.
     required
         Fields that a record must have: all but unnamed ones at the end (a trailing comma).
+    dialect
+        How fields are told apart.
     """
 
     names: tuple[str, ...]
     line: int
     required: int
+    dialect: Dialect = COMMAS
 
 
 @dataclass(frozen=True)
@@ -70,6 +100,7 @@ class CsvBlock:
 
 @dataclass(frozen=True)
 class _Records:
+    PER_RECORD: ClassVar = ("start", "end", "fields", "breaks")
     data: bytes
     start: npt.NDArray[np.int64]
     end: npt.NDArray[np.int64]
@@ -80,26 +111,22 @@ class _Records:
         return self.data[int(self.start[row]) : int(self.end[row])].decode().strip()
 
 
-def csv_header(file: TraceFile) -> CsvHeader:
+def csv_header(file: TraceFile, dialect: Dialect = COMMAS) -> CsvHeader:
     """Find the column names: the first line that is not blank.
 
     Raises
     ------
     TraceError
-        The file cannot be read, or a name stands twice in the header.
+        The file cannot be read.
     """
     head = file.head
     text = head.lstrip()
     line = 1 + head[: len(head) - len(text)].count("\n")
-    cells = [cell.strip().strip('"').strip() for cell in text.split("\n", 1)[0].split(",")]
+    first = text.split("\n", 1)[0].split(dialect.separator)
+    cells = [cell.strip().strip('"').strip() for cell in first]
     names = [cell or f"unnamed_{index}" for index, cell in enumerate(cells)]
-    for name in names:
-        if names.count(name) > 1:
-            raise TraceError(
-                f"{file.name}, line {line}: column {name!r} stands twice in the header"
-            )
     required = max((index + 1 for index, cell in enumerate(cells) if cell), default=0)
-    return CsvHeader(tuple(names), line, required)
+    return CsvHeader(tuple(names), line, required, dialect)
 
 
 def csv_blocks(file: TraceFile, header: CsvHeader) -> Iterator[CsvBlock]:
@@ -110,32 +137,51 @@ def csv_blocks(file: TraceFile, header: CsvHeader) -> Iterator[CsvBlock]:
     file
         Where the text comes from.
     header
-        What :func:`csv_header` found in it.
+        What :func:`csv_header` found in it, or the names that its format gives it.
 
     Raises
     ------
     TraceError
-        The bytes are not UTF-8, or a quoted field never ends.
+        A name stands twice in the header, the bytes are not UTF-8, or a quoted field never ends.
     """
+    for name in header.names:
+        if header.names.count(name) > 1:
+            raise TraceError(
+                f"{file.name}, line {header.line}: column {name!r} stands twice in the header"
+            )
     line = 1
     rest = b""
     for piece in file.blocks():
         data = rest + piece
-        cut = _last_break(data)
+        cut = _last_break(data, header.dialect)
         data, rest = data[:cut], data[cut:]
         while line <= header.line and data:
             data, line = data[data.index(b"\n") + 1 :], line + 1
         if data:
             block = _parse(file.name, data, header, line)
             line += int(block.record.breaks.sum())
-            yield block
+            yield _records_only(block, header.dialect)
     if rest and line > header.line:
-        yield _parse(file.name, rest + b"\n", header, line)
+        yield _records_only(_parse(file.name, rest + b"\n", header, line), header.dialect)
 
 
-def _last_break(data: bytes) -> int:
+def _records_only(block: CsvBlock, dialect: Dialect) -> CsvBlock:
+    """Return the block without its comments."""
+    mark = dialect.comment.encode()
+    if not mark or mark not in block.record.data:
+        return block
+    codes = np.frombuffer(block.record.data, dtype=np.uint8)
+    chosen = codes[block.record.start] != mark[0]
+    record = replace(
+        block.record, **{name: getattr(block.record, name)[chosen] for name in _Records.PER_RECORD}
+    )
+    frame = block.frame.filter(pl.Series(chosen))
+    return CsvBlock(frame, block.line[chosen], block.shape[chosen], record)
+
+
+def _last_break(data: bytes, dialect: Dialect) -> int:
     """End of the last complete record in `data`; 0 when there is none."""
-    if b'"' not in data:
+    if not dialect.quoted or b'"' not in data:
         return data.rfind(b"\n") + 1
     codes = np.frombuffer(data, dtype=np.uint8)
     breaks = np.flatnonzero((codes == _NEWLINE) & ~_quoted(codes))
@@ -148,13 +194,13 @@ def _quoted(codes: npt.NDArray[np.uint8]) -> Mask:
     return inside
 
 
-def _scan(data: bytes) -> _Records:
+def _scan(data: bytes, dialect: Dialect) -> _Records:
     """Where the records are, and how many fields each has."""
     codes = np.frombuffer(data, dtype=np.uint8)
     newline = codes == _NEWLINE
-    comma = codes == _COMMA
+    comma = codes == ord(dialect.separator)
     ends_all = np.flatnonzero(newline)
-    if b'"' in data:
+    if dialect.quoted and b'"' in data:
         outside = ~_quoted(codes)
         newline, comma = newline & outside, comma & outside
     end = np.flatnonzero(newline)
@@ -170,13 +216,18 @@ def _parse(name: str, data: bytes, header: CsvHeader, first_line: int) -> CsvBlo
         data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise TraceError(undecodable(name, data, error, lines_before=first_line - 1)) from None
-    records = _scan(data)
+    dialect = header.dialect
+    if dialect.separator == " ":
+        data = _BLANKS.sub(b" ", _EDGES.sub(b"", data))
+    records = _scan(data, dialect)
     line = first_line + np.cumsum(records.breaks) - records.breaks
     names = [f"column_{index}" for index in range(len(header.names))]
     try:
         frame = pl.read_csv(
-            ",".join(names).encode() + b"\n" + data,
+            dialect.separator.join(names).encode() + b"\n" + data,
             schema=dict.fromkeys(names, pl.String),
+            separator=dialect.separator,
+            quote_char='"' if dialect.quoted else None,
             truncate_ragged_lines=True,
         )
     except pl.exceptions.ComputeError:
@@ -197,7 +248,7 @@ def _shape(frame: pl.DataFrame, records: _Records, header: CsvHeader) -> npt.NDA
     start, end, fields = records.start, records.end, records.fields
     carriage = (end > start) & (codes[np.maximum(end - 1, 0)] == _CR)
     end = end - carriage
-    trailing = (end > start) & (codes[np.maximum(end - 1, 0)] == _COMMA)
+    trailing = (end > start) & (codes[np.maximum(end - 1, 0)] == ord(header.dialect.separator))
     width = len(header.names)
     shape = np.zeros(len(end), dtype=np.int8)
     shape[fields < header.required] = 2

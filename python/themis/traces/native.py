@@ -57,6 +57,7 @@ from themis.traces.reader import Input, Reader, choice, workload_from_rows
 from themis.traces.rows import Floats, Gathered, RowChecks
 from themis.traces.schema import APP_ATTRIBUTES, MAX_TIME_S, apps_from_jobs
 from themis.traces.source import digest
+from themis.traces.spans import UNITS, doubt_seconds, from_zero, reject_outside
 from themis.workload import TraceSource, Workload
 
 __all__ = ["READER"]
@@ -87,10 +88,7 @@ _JOB_NAMES: Mapping[str, tuple[str, ...]] = {
     "loss_c": ("loss_c",),
 }
 _TEXTS = ("user", "tenant", "profile", "gpu_types", "status")
-_UNITS = {"s": 1.0, "ms": 1e-3, "min": 60.0}
 _NO_UNIT = {"submit", "duration", "start", "end"}
-_MANY_S = 366 * 86400.0
-_LONG_S = 7 * 86400.0
 
 
 def recognise(source: Input) -> str | None:
@@ -107,7 +105,7 @@ def recognise(source: Input) -> str | None:
 
 def read(source: Input, about: TraceSource, *, unit: object = "s") -> Workload:
     """Read a native workload; the module says which columns."""
-    unit = choice(source.name, "unit", unit, tuple(_UNITS))
+    unit = choice(source.name, "unit", unit, tuple(UNITS))
     if source.kind != "directory":
         return _JobTable(source, unit).workload(about)
     jobs = find_table(source.path, "jobs")
@@ -177,7 +175,8 @@ class _JobTable:
             content=[*content, "weight", "stopping", "checkpoint_s", *_TEXTS, *LIMITS, *LEARNING],
         )
         rows = self._from_origin(rows)
-        self._doubt_units(rows)
+        if self.unit == "s" and _NO_UNIT & set(self.at.values()):
+            doubt_seconds(rows, self.gathered.notes)
         if apps is None:
             self._note_disagreement(rows)
             return workload_from_rows(rows, self.gathered, about)
@@ -186,13 +185,14 @@ class _JobTable:
         return workload_from_rows(rows, self.gathered, about, apps=joined, notes=notes)
 
     def _scale(self, column: str) -> float:
-        return _UNITS[self.unit] if self.at[column] in _NO_UNIT else 1.0
+        return UNITS[self.unit] if self.at[column] in _NO_UNIT else 1.0
 
     def _take(self, checks: RowChecks) -> None:
         at = self.at
         job_id = checks.text(at["job_id"], required=True)
         if "start_s" in at and "duration_s" not in at:
-            self._reject_outside(checks)
+            places = (at[name] for name in ("job_id", "submit_s", "start_s", "end_s"))
+            reject_outside(checks, *places)
         submit_s = checks.number(at["submit_s"]) * self._scale("submit_s")
         checks.reject(np.abs(submit_s) > MAX_TIME_S, "number too large", at["submit_s"])
         gang = checks.gpus(at["gang_size"])
@@ -219,17 +219,6 @@ class _JobTable:
         for name in _TEXTS:
             columns[name] = checks.text(at[name]) if name in at else nothing(checks, pl.String())
         self.gathered.add(checks, columns, work)
-
-    def _reject_outside(self, checks: RowChecks) -> None:
-        """Reject rows whose start or end the trace did not see."""
-        at = self.at
-        gone = {
-            c: checks.text(at[c]).is_null().to_numpy() for c in ("submit_s", "start_s", "end_s")
-        }
-        before = gone["submit_s"] & gone["start_s"] & ~gone["end_s"]
-        checks.reject(before, "began before the trace", at["end_s"])
-        checks.reject(gone["start_s"] & gone["end_s"], "never scheduled", at["job_id"])
-        checks.reject(gone["end_s"], "still running at the end", at["start_s"])
 
     def _work(self, checks: RowChecks, gang: Floats) -> tuple[Floats, Floats]:
         """Work as the workload keeps it, and GPU-seconds, of each row."""
@@ -269,25 +258,8 @@ class _JobTable:
 
     def _from_origin(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Rows with whole GPUs as integers and no negative time."""
-        first = float(rows.get_column("submit_s").to_numpy().min())
-        if first < 0:
-            rows = rows.with_columns(pl.col("submit_s") - first)
-            self.gathered.notes.append(f"all times were shifted by {-first:g} s: one was negative")
+        rows = from_zero(rows, self.gathered.notes)
         return rows.with_columns(pl.col("gang_size", "max_gpus", "app_max_gpus").cast(pl.Int64))
-
-    def _doubt_units(self, rows: pl.DataFrame) -> None:
-        """Note times that look like milliseconds."""
-        if not _NO_UNIT & set(self.at.values()) or self.unit != "s":
-            return
-        run_s = rows.get_column("serial_time_s") / rows.get_column("gang_size").clip(1)
-        ends = (rows.get_column("submit_s") + run_s).to_numpy()
-        horizon = float(ends.max() - rows.get_column("submit_s").to_numpy().min())
-        median = float(np.median(run_s.to_numpy()))
-        if horizon > _MANY_S and median > _LONG_S:
-            self.gathered.notes.append(
-                f"read as seconds, the trace ends after {horizon / _MANY_S:.3g} years and its "
-                f"median job runs {median / 86400:.3g} days: are these milliseconds (unit='ms')?"
-            )
 
     def _note_disagreement(self, rows: pl.DataFrame) -> None:
         for column in APP_ATTRIBUTES.values():

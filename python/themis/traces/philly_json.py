@@ -17,7 +17,8 @@ import numpy.typing as npt
 import polars as pl
 
 from themis.errors import TraceError
-from themis.traces.reader import Input, statuses, workload_from_rows
+from themis.traces.endings import endings, unknown_words
+from themis.traces.reader import Input, workload_from_rows
 from themis.traces.report import Problem
 from themis.traces.rows import Floats, Gathered, Mask, RowChecks, kept_problem
 from themis.traces.source import undecodable
@@ -30,11 +31,9 @@ _DETAIL = pl.Struct({"ip": pl.String, "gpus": pl.List(pl.String)})
 _ATTEMPT = pl.Struct({"start_time": pl.String, "end_time": pl.String, "detail": pl.List(_DETAIL)})
 _TEXTS = ("jobid", "user", "vc", "status", "submitted_time")
 _ENTRY = {**dict.fromkeys(_TEXTS, pl.String()), "attempts": pl.List(_ATTEMPT)}
-_STATUS = {"pass": "completed", "killed": "cancelled", "failed": "failed"}
 _ODD_ATTEMPT = Problem(
     "attempt without both times", "attempts", action="kept: only the other attempts count"
 )
-_ODD_STATUS = Problem("unknown status", "status", action="kept as 'unknown'")
 # A lone value here would be read as a list of one, so that 8 would count as one GPU.
 _NO_LIST = re.compile(rb'"(?:attempts|detail|gpus)"\s*:\s*[^\[n\s]')
 _CONTENT = ("submit_us", "job_id", "gang_size", "serial_time_s", "user", "tenant", "status")
@@ -77,7 +76,7 @@ def read_job_log(source: Input, about: TraceSource, clock: Clock, *, span: bool)
         "user": checks.text("user"),
         "tenant": checks.text("vc"),
         "word": word,
-        "status": statuses(word, _STATUS),
+        "status": endings(word),
         "odd": pl.Series(attempts.odd_entries(frame.height)),
     }
     gathered.add(checks, columns, work)
@@ -86,7 +85,7 @@ def read_job_log(source: Input, about: TraceSource, clock: Clock, *, span: bool)
     gathered.notes.extend(clock.notes())
     kept = [
         kept_problem(rows, pl.col("odd"), _ODD_ATTEMPT),
-        kept_problem(rows, pl.col("status") == "unknown", _ODD_STATUS, "word"),
+        unknown_words(rows, "status"),
     ]
     return workload_from_rows(rows, gathered, about.with_origin(origin), kept=kept)
 

@@ -13,7 +13,13 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from themis.traces.reader import Input, csv_rows, require_columns, workload_from_rows
+from themis.traces.reader import (
+    Input,
+    csv_rows,
+    numbered,
+    require_columns,
+    workload_from_rows,
+)
 from themis.traces.rows import Floats, Gathered
 from themis.traces.stamps import Clock, since_first
 from themis.workload import TraceSource, Workload
@@ -36,11 +42,11 @@ def read_pollux(source: Input, about: TraceSource, clock: Clock) -> Workload:
         work = duration_s * gpus
         checks.work("duration", work)
         stated = np.full(len(work), np.nan)
-        if "gpu_time" in source.columns:
+        if "gpu_time" in checks.frame.columns:
             stated = checks.number("gpu_time", required=False)
             lying += int((checks.good & (np.abs(stated - work) > 1e-6 * work + 1e-3)).sum())
         tenant = pl.repeat(None, len(work), dtype=pl.String, eager=True)
-        if "cluster" in source.columns:
+        if "cluster" in checks.frame.columns:
             tenant = checks.text("cluster")
         columns: dict[str, pl.Series | Floats] = {
             "submit_us": pl.Series(submit.micros),
@@ -54,10 +60,7 @@ def read_pollux(source: Input, about: TraceSource, clock: Clock) -> Workload:
     content = ["submit_us", "duration_s", "gang_size", "stated", "tenant"]
     rows = gathered.rows(unique=None, content=content)
     rows, origin = since_first(rows, "submit_us", clock)
-    width = max(6, len(str(rows.height)))
-    number = pl.int_range(1, rows.height + 1).cast(pl.String).str.zfill(width)
-    name = pl.lit("philly-") + number
-    rows = rows.with_columns(name.alias("job_id"), name.alias("app_id"))
+    rows = numbered(rows, "philly").with_columns(pl.col("job_id").alias("app_id"))
     gathered.notes.extend(clock.notes())
     gathered.notes.append("the file names no users: user is null, tenant is the virtual cluster")
     if lying:

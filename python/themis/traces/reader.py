@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import math
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -23,8 +24,10 @@ __all__ = [
     "Reader",
     "choice",
     "csv_rows",
+    "numbered",
+    "positive",
     "require_columns",
-    "statuses",
+    "text_rows",
     "unused_columns",
     "workload_from_rows",
 ]
@@ -36,34 +39,54 @@ _NO_WORK = Problem("no work", action="kept: ends as it starts")
 
 @dataclass(frozen=True)
 class Input:
-    """A path to read, with what a glance at it tells.
+    """A file, a directory or several files to read, with what a glance at them tells.
 
     Parameters
     ----------
     path
-        File or directory.
+        File or directory as given; a tar archive for its members.
+    member
+        Name of the file inside the archive at `path`.
+    label
+        What tells this file apart from the others that are read with it; None for a lone file.
+    files
+        The files, if they are several; what a glance tells is then told of the first.
     """
 
     path: Path
+    member: str | None = None
+    label: str | None = None
+    files: tuple[Input, ...] = ()
 
     @property
     def name(self) -> str:
         """The path, for messages."""
-        return str(self.path)
+        return str(self.path) if self.member is None else f"{self.path}:{self.member}"
+
+    @property
+    def parts(self) -> tuple[Input, ...]:
+        """The files one by one."""
+        return self.files or (self,)
 
     @cached_property
     def file(self) -> TraceFile:
-        """The path as a file."""
-        return TraceFile(self.path)
+        """The first file."""
+        first = self.parts[0]
+        return TraceFile(first.path, first.member)
 
     @cached_property
     def kind(self) -> str:
-        """``"directory"``, ``"parquet"``, ``"json"`` or ``"csv"``."""
-        if self.path.is_dir():
+        """``"directory"``, ``"parquet"``, ``"json"`` or ``"csv"`` (any other text)."""
+        if self.file.path.is_dir():
             return "directory"
         if self.file.kind == "parquet":
             return "parquet"
         return "json" if self.file.head.lstrip()[:1] in {"[", "{"} else "csv"
+
+    @property
+    def first_line(self) -> str:
+        """The first line of a text file that is not blank."""
+        return self.file.head.lstrip().split("\n", 1)[0].rstrip("\r")
 
     @cached_property
     def header(self) -> CsvHeader:
@@ -108,6 +131,9 @@ class Reader:
         Makes a workload of an input that is of this format; takes the options by name.
     options
         Names of the options of `read`.
+    several
+        Whether `read` takes several files (see :attr:`Input.parts`); their ids are then told apart
+        by their labels.
     """
 
     name: str
@@ -115,6 +141,7 @@ class Reader:
     recognise: Callable[[Input], str | None]
     read: Callable[..., Workload]
     options: tuple[str, ...] = ()
+    several: bool = False
 
 
 def choice(name: str, option: str, value: object, allowed: tuple[str, ...]) -> str:
@@ -132,28 +159,49 @@ def choice(name: str, option: str, value: object, allowed: tuple[str, ...]) -> s
     return str(value)
 
 
+def positive(name: str, option: str, value: object) -> float:
+    """`value` as a positive, finite number.
+
+    Raises
+    ------
+    TraceError
+        It is none.
+    """
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf:
+        return float(value)
+    raise TraceError(f"{name}: option {option} is {value!r}: expected a positive number")
+
+
 def require_columns(source: Input, needed: Iterable[str]) -> None:
-    """Raise a TraceError that names the first of `needed` that the input lacks."""
-    for column in needed:
-        if column not in source.columns:
-            raise TraceError(
-                f"{source.name}: column {column!r} is missing: found {source.describe()}"
-            )
+    """Raise a TraceError that names the first of `needed` that a file lacks."""
+    for part in source.parts:
+        for column in needed:
+            if column not in part.columns:
+                raise TraceError(
+                    f"{part.name}: column {column!r} is missing: found {part.describe()}"
+                )
 
 
 def unused_columns(source: Input, gathered: Gathered, known: Iterable[str]) -> None:
     """Note once which columns of the input are not in `known`."""
     names = set(known)
-    extra = [name for name in source.columns if name not in names]
+    found = dict.fromkeys(name for part in source.parts for name in part.columns)
+    extra = [name for name in found if name not in names]
     if extra:
         gathered.notes.append(f"columns not used: {', '.join(extra)}")
 
 
 def csv_rows(source: Input, gathered: Gathered, known: Iterable[str]) -> Iterator[RowChecks]:
-    """Blocks of rows of a CSV file, malformed records rejected; unknown columns are noted once."""
+    """Blocks of rows of CSV files, malformed records rejected; unknown columns are noted once."""
     unused_columns(source, gathered, known)
-    for block in csv_blocks(source.file, source.header):
-        checks = RowChecks(block.frame, block.line)
+    for part in source.parts:
+        yield from text_rows(part, part.header)
+
+
+def text_rows(part: Input, header: CsvHeader) -> Iterator[RowChecks]:
+    """Blocks of rows of one file with the columns of `header`, malformed records rejected."""
+    for block in csv_blocks(part.file, header):
+        checks = RowChecks(block.frame, block.line, part.label)
         for code, reason in enumerate(SHAPE[1:], start=1):
             _reject_shape(checks, block, code, reason)
         yield checks
@@ -207,8 +255,8 @@ def workload_from_rows(  # noqa: PLR0913 - the accounts of one reading belong to
     )
 
 
-def statuses(words: pl.Series, known: Mapping[str, str]) -> pl.Series:
-    """Status words of a source in the words of `schema.STATUSES`; others become ``"unknown"``."""
-    lower = words.str.to_lowercase()
-    mapped = lower.replace_strict(known, default="unknown", return_dtype=pl.String)
-    return pl.select(pl.when(lower.is_not_null()).then(mapped)).to_series()
+def numbered(rows: pl.DataFrame, prefix: str) -> pl.DataFrame:
+    """`rows` with job ids ``prefix-000001`` and so on in their order, for sources without ids."""
+    width = max(6, len(str(rows.height)))
+    number = pl.int_range(1, rows.height + 1).cast(pl.String).str.zfill(width)
+    return rows.with_columns((pl.lit(f"{prefix}-") + number).alias("job_id"))

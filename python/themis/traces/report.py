@@ -15,7 +15,10 @@ REJECTED: Mapping[str, pl.DataType] = {
     "column": pl.String(),
     "value": pl.String(),
 }
-"""Columns of `TraceReport.rejected`, one row a row of the source that became no job."""
+"""Columns of `TraceReport.rejected`, one row a row of the source that became no job of its own.
+
+Where the trace has several files, ``file`` (String) comes after them.
+"""
 
 _LINES = 5
 _VALUES = 3
@@ -42,6 +45,8 @@ class Problem:
     lines
         Numbers of the first rows (at most 5): physical lines of a CSV file with the header as
         line 1, entries of a JSON array or rows of a Parquet table from 1.
+    files
+        The file of each of `lines`, where the trace has several.
     values
         Up to three of the values found there.
     action
@@ -54,9 +59,17 @@ class Problem:
     column: str = ""
     count: int = 0
     lines: tuple[int, ...] = ()
+    files: tuple[str, ...] = ()
     values: tuple[str, ...] = ()
     action: str = "left out"
     rejected: bool = True
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """`lines` as text, with their files where there are several."""
+        if not self.files:
+            return tuple(map(str, self.lines))
+        return tuple(f"{file}:{line}" for file, line in zip(self.files, self.lines, strict=True))
 
     def to_dict(self) -> dict[str, object]:
         """JSON-able form."""
@@ -65,6 +78,7 @@ class Problem:
             "column": self.column or None,
             "count": self.count,
             "lines": list(self.lines),
+            **({"files": list(self.files)} if self.files else {}),
             "values": list(self.values),
             "action": self.action,
             "rejected": self.rejected,
@@ -107,12 +121,14 @@ class TraceReport:
 
 def problems_of(rejected: pl.DataFrame, kept: Sequence[Problem] = ()) -> tuple[Problem, ...]:
     """Classes of the rejected rows and the given classes of rows that were kept."""
+    by_place = [column for column in ("file", "line") if column in rejected.columns]
     groups = (
-        rejected.sort("line")
+        rejected.sort(by_place)
         .group_by("reason", "column", maintain_order=True)
         .agg(
             pl.len().cast(pl.Int64).alias("count"),
             pl.col("line").head(_LINES).alias("lines"),
+            pl.col(by_place[0]).head(_LINES).alias("files"),
             pl.col("value").drop_nulls().unique(maintain_order=True).head(_VALUES).alias("values"),
         )
         .sort("count", "reason", "column", descending=[True, False, False])
@@ -123,6 +139,7 @@ def problems_of(rejected: pl.DataFrame, kept: Sequence[Problem] = ()) -> tuple[P
             column=row["column"],
             count=row["count"],
             lines=tuple(row["lines"]),
+            files=tuple(row["files"]) if len(by_place) > 1 else (),
             values=tuple(row["values"]),
             action=_ACTIONS.get(row["reason"], "left out"),
         )

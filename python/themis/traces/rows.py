@@ -23,6 +23,9 @@ MISSING = ("", "na", "n/a", "<na>", "none", "null", "-")
 """Cells that mean that there is no value, in lower case."""
 
 
+_REJECTED = {**REJECTED, "file": pl.String()}
+
+
 @dataclass
 class RowChecks:
     """Reads the columns of some rows; a row is good until a check rejects it.
@@ -35,11 +38,14 @@ class RowChecks:
     frame
         The rows as found in the source.
     line
-        Int64, number of each row in the source.
+        Int64, number of each row in its file.
+    file
+        Label of the file, where there are several.
     """
 
     frame: pl.DataFrame
     line: npt.NDArray[np.int64]
+    file: str | None = None
     _code: npt.NDArray[np.int16] = field(init=False)
     _classes: list[tuple[str, str, pl.Series | None]] = field(init=False, default_factory=list)
 
@@ -65,8 +71,8 @@ class RowChecks:
         self._code[chosen] = len(self._classes)
 
     def rejected(self) -> pl.DataFrame:
-        """Rejected rows in the columns of `report.REJECTED`."""
-        parts = [pl.DataFrame(schema=REJECTED)]
+        """Rejected rows in the columns of `report.REJECTED` and `file`."""
+        parts = [pl.DataFrame(schema=_REJECTED)]
         for index, (reason, column, values) in enumerate(self._classes, start=1):
             rows = np.flatnonzero(self._code == index)
             shown = (
@@ -81,8 +87,9 @@ class RowChecks:
                         "reason": [reason] * len(rows),
                         "column": [column] * len(rows),
                         "value": shown,
+                        "file": [self.file] * len(rows),
                     },
-                    schema=REJECTED,
+                    schema=_REJECTED,
                 )
             )
         return pl.concat(parts)
@@ -153,7 +160,7 @@ def is_missing(text: pl.Series) -> pl.Series:
 class Gathered:
     """Accepted rows and rejected rows of all blocks of a source.
 
-    Accepted rows have a `line` column besides the reader's own ones.
+    Accepted rows have `line` and `file` (null for a lone file) besides the reader's own columns.
 
     Parameters
     ----------
@@ -183,7 +190,9 @@ class Gathered:
             self._rejected.append(rejected)
             lost = work[~good]
             self._lost_gpu_s.extend(lost[np.isfinite(lost) & (lost >= 0)].tolist())
-        frame = pl.DataFrame({**columns, "line": checks.line})
+        frame = pl.DataFrame({**columns, "line": checks.line}).with_columns(
+            pl.lit(checks.file, dtype=pl.String).alias("file")
+        )
         self._accepted.append(frame.filter(pl.Series(good)))
 
     def rows(self, *, unique: str | None, content: Sequence[str]) -> pl.DataFrame:
@@ -200,7 +209,7 @@ class Gathered:
         frame = pl.concat(self._accepted) if self._accepted else pl.DataFrame()
         if frame.is_empty():
             raise TraceError(self._no_rows())
-        frame = frame.sort(*content, "line")
+        frame = frame.sort(*content, "file", "line")
         if unique is None or frame.get_column(unique).n_unique() == frame.height:
             return frame
         frame = frame.with_columns(
@@ -221,6 +230,7 @@ class Gathered:
                 pl.lit(reason).alias("reason"),
                 pl.lit(column).alias("column"),
                 pl.col(column).alias("value"),
+                "file",
             )
         )
         lost = rows.filter(pl.col("gang_size") > 0).get_column("serial_time_s")
@@ -228,7 +238,7 @@ class Gathered:
 
     def report(self, jobs: pl.DataFrame, kept: Sequence[Problem] = ()) -> TraceReport:
         """Close the accounts, once `jobs` are final."""
-        rejected = pl.concat([pl.DataFrame(schema=REJECTED), *self._rejected]).sort("line")
+        rejected = self._all_rejected()
         work = jobs.filter(pl.col("gang_size") > 0).get_column("serial_time_s").to_list()
         return TraceReport(
             rows=self._rows,
@@ -241,8 +251,14 @@ class Gathered:
             notes=tuple(self.notes),
         )
 
+    def _all_rejected(self) -> pl.DataFrame:
+        """Rejected rows by file and line; without `file` for a lone file."""
+        found = pl.concat([pl.DataFrame(schema=_REJECTED), *self._rejected]).sort("file", "line")
+        lone = found.get_column("file").null_count() == found.height
+        return found.drop("file") if lone else found
+
     def _no_rows(self) -> str:
-        rejected = pl.concat([pl.DataFrame(schema=REJECTED), *self._rejected])
+        rejected = self._all_rejected()
         if rejected.is_empty():
             return f"{self.name}: no rows after the header: expected at least one job"
         worst = problems_of(rejected)[0]
@@ -250,7 +266,7 @@ class Gathered:
         value = f", for example {worst.values[0]!r}" if worst.values else ""
         return (
             f"{self.name}: none of the {self._rows} rows can be used: {worst.count} have a "
-            f"{worst.name}{where} (first at {self.row_word} {worst.lines[0]}{value})"
+            f"{worst.name}{where} (first at {self.row_word} {worst.places[0]}{value})"
         )
 
 
@@ -261,14 +277,16 @@ def kept_problem(
 
     `shown` is the column whose values are shown.
     """
-    found = rows.filter(which).sort("line")
+    found = rows.filter(which).sort("file", "line")
+    first = found.head(5)
     values: list[str] = []
     if shown is not None:
         values = found.get_column(shown).drop_nulls().unique(maintain_order=True).head(3).to_list()
     return replace(
         problem,
         count=found.height,
-        lines=tuple(found.get_column("line").head(5).to_list()),
+        lines=tuple(first.get_column("line").to_list()),
+        files=tuple(first.get_column("file").drop_nulls().to_list()),
         values=tuple(values),
         rejected=False,
     )

@@ -1,12 +1,18 @@
-"""Bytes of a trace file: opening, decompressing, hashing, and a look at the beginning."""
+"""Bytes of a trace file: opening, decompressing, hashing, and a look at the beginning.
+
+A file is plain, gzip, bzip2, xz or Zstandard, and may be a member of a tar archive.
+"""
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import hashlib
 import io
+import lzma
+import tarfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,17 +29,22 @@ BLOCK_BYTES = 16 << 20
 """Decompressed bytes that a reader holds at a time, about."""
 
 _HEAD_BYTES = 64 << 10
-_GZIP = b"\x1f\x8b"
+_TAR_MARK = slice(257, 262)
+_PACKED: dict[bytes, tuple[str, Callable[[BinaryIO], object]]] = {
+    b"\x1f\x8b": ("gzip", lambda raw: gzip.GzipFile(fileobj=raw)),
+    b"BZh": ("bzip2", bz2.BZ2File),
+    b"\xfd7zXZ": ("xz", lzma.LZMAFile),
+}
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _PARQUET = b"PAR1"
 _BOM = b"\xef\xbb\xbf"
 _FOREIGN = {
     b"PK\x03\x04": "a ZIP archive",
-    b"\xfd7zXZ": "an xz file",
-    b"BZh": "a bzip2 file",
     b"\xff\xfe": "UTF-16 text",
     b"\xfe\xff": "UTF-16 text",
 }
+_DAMAGED = (zlib.error, lzma.LZMAError, tarfile.TarError, EOFError)
+"""What decoders raise about bytes that they cannot read."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +55,8 @@ class TraceFile:
     ----------
     path
         Where it is; it must be a file that can be read.
+    member
+        Name of the file inside the tar archive at `path`; None for the file at `path` itself.
 
     Raises
     ------
@@ -52,11 +65,12 @@ class TraceFile:
     """
 
     path: Path
+    member: str | None = None
 
     @property
     def name(self) -> str:
         """The path as it was given, for messages."""
-        return str(self.path)
+        return str(self.path) if self.member is None else f"{self.path}:{self.member}"
 
     @cached_property
     def sha256(self) -> str:
@@ -65,19 +79,19 @@ class TraceFile:
 
     def raw_blocks(self) -> Iterator[bytes]:
         """Bytes as stored, a mebibyte at a time."""
-        with self._open_raw() as stream:
+        with self._stored() as stream:
             while block := self._read(stream, 1 << 20):
                 yield block
 
     @cached_property
     def kind(self) -> str:
         """``"parquet"`` or ``"text"``."""
-        return "parquet" if self._magic == _PARQUET else "text"
+        return "parquet" if self._magic.startswith(_PARQUET) else "text"
 
     @cached_property
     def head(self) -> str:
         """The beginning of the text, decompressed, without a byte-order mark."""
-        with self._open_text() as stream:
+        with self._text() as stream:
             block = self._read(stream, _HEAD_BYTES)
         if not block.strip():
             raise TraceError(f"{self.name}: the file is empty: expected a trace")
@@ -93,7 +107,7 @@ class TraceFile:
 
     def blocks(self) -> Iterator[bytes]:
         """Decompressed bytes without a byte-order mark, about :data:`BLOCK_BYTES` at a time."""
-        with self._open_text() as stream:
+        with self._text() as stream:
             first = True
             while block := self._read(stream, BLOCK_BYTES):
                 yield block.removeprefix(_BOM) if first else block
@@ -104,20 +118,61 @@ class TraceFile:
         return b"".join(self.blocks())
 
     @cached_property
+    def members(self) -> tuple[str, ...] | None:
+        """Names of the files of a tar archive, sorted; None if this is none.
+
+        Hidden files, such as the ``._*`` of macOS, are left out.
+        """
+        if self._is(_ZSTD):
+            return None
+        with self._text() as stream:
+            if self._read(stream, 512)[_TAR_MARK] != b"ustar":
+                return None
+        with self._archive() as archive:
+            try:
+                names = [entry.name for entry in archive if entry.isfile()]
+            except (*_DAMAGED, OSError) as error:
+                raise TraceError(f"{self.path}: damaged tar archive: {error}") from None
+        return tuple(sorted(name for name in names if not name.split("/")[-1].startswith(".")))
+
+    @cached_property
     def _magic(self) -> bytes:
-        with self._open_raw() as stream:
+        with self._stored() as stream:
             magic = self._read(stream, 6)
         if not magic:
             raise TraceError(f"{self.name}: the file is empty: expected a trace")
         for start, what in _FOREIGN.items():
             if magic.startswith(start):
                 raise TraceError(
-                    f"{self.name}: {what}: expected UTF-8 CSV or JSON (plain, gzip or Zstandard) "
-                    "or Parquet"
+                    f"{self.name}: {what}: expected UTF-8 CSV or JSON (plain, gzip, bzip2, xz or "
+                    "Zstandard) or Parquet"
                 )
-        return magic[:4]
+        return magic
 
-    def _open_raw(self) -> BinaryIO:
+    @property
+    def _packing(self) -> str | None:
+        """Name of the compression that is undone here."""
+        return next((name for start, (name, _) in _PACKED.items() if self._is(start)), None)
+
+    def _is(self, start: bytes) -> bool:
+        return self._magic.startswith(start)
+
+    @contextmanager
+    def _stored(self) -> Iterator[BinaryIO]:
+        """Bytes as stored."""
+        if self.member is None:
+            with self._open() as raw:
+                yield raw
+            return
+        with self._archive() as archive:
+            try:
+                found = (entry for entry in archive if entry.name == self.member)
+                stream = archive.extractfile(next(found))  # without a look at what comes later
+            except (*_DAMAGED, StopIteration, OSError) as error:
+                raise TraceError(f"{self.name}: damaged tar archive: {error}") from None
+            yield cast("BinaryIO", stream)
+
+    def _open(self) -> BinaryIO:
         if self.path.is_dir():
             raise TraceError(f"{self.name}: a directory: expected a trace file")
         try:
@@ -129,34 +184,44 @@ class TraceFile:
             raise TraceError(f"{self.name}: cannot be read: {reason}") from None
 
     @contextmanager
-    def _open_text(self) -> Iterator[BinaryIO]:
-        magic = self._magic
-        with self._open_raw() as raw:
-            if magic.startswith(_GZIP):
-                with gzip.GzipFile(fileobj=raw) as unpacked:
-                    yield cast("BinaryIO", unpacked)
-            elif magic == _ZSTD:
-                yield io.BytesIO(self._zstd())
-            else:
-                yield raw
+    def _archive(self) -> Iterator[tarfile.TarFile]:
+        with TraceFile(self.path)._text() as stream:  # noqa: SLF001 - of the same class
+            try:
+                archive = tarfile.TarFile(fileobj=stream)
+            except (*_DAMAGED, OSError) as error:
+                raise TraceError(f"{self.path}: damaged tar archive: {error}") from None
+            with archive:
+                yield archive
+
+    @contextmanager
+    def _text(self) -> Iterator[BinaryIO]:
+        """Decompressed bytes."""
+        with self._stored() as raw:
+            for start, (_, unpack) in _PACKED.items():
+                if self._is(start):
+                    with cast("BinaryIO", unpack(raw)) as unpacked:
+                        yield unpacked
+                    return
+            yield io.BytesIO(self._zstd(raw)) if self._is(_ZSTD) else raw
 
     def _read(self, stream: BinaryIO, size: int) -> bytes:
         try:
             return stream.read(size)
         except EOFError:
             raise TraceError(
-                f"{self.name}: truncated gzip file: the compressed data ends early"
+                f"{self.name}: truncated {self._packing} file: the compressed data ends early"
             ) from None
-        except (gzip.BadGzipFile, zlib.error) as error:
-            raise TraceError(f"{self.name}: damaged gzip file: {error}") from None
+        except (gzip.BadGzipFile, *_DAMAGED) as error:
+            raise TraceError(f"{self.name}: damaged {self._packing} file: {error}") from None
         except OSError as error:
-            raise TraceError(f"{self.name}: cannot be read: {error.strerror or error}") from None
+            reason = error.strerror or error
+            raise TraceError(f"{self.name}: cannot be read: {reason}") from None
 
-    def _zstd(self) -> bytes:
+    def _zstd(self, raw: BinaryIO) -> bytes:
         """Decompressed bytes of a Zstandard file: polars has the only decoder at hand."""
         try:
             lines = pl.read_csv(
-                self.path,
+                self._read(raw, -1),
                 has_header=False,
                 schema={"line": pl.String},
                 separator="\x01",

@@ -4,20 +4,22 @@ A stamp is ``YYYY-MM-DD HH:MM:SS``, with ``T`` for the blank, a fraction of a se
 offset (``Z``, ``+08:00``) if the source has them. Stamps without an offset are naive local time:
 they are compared as they stand, which keeps the numbers that papers publish, unless a `timezone`
 is given; then daylight-saving jumps are undone. An hour that the clock shows twice is taken as its
-first pass, unless that would end something before its start.
+first pass, unless that would end something before its start; an hour that it skips is taken as if
+the clock had been moved an hour later. Both are counted.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from themis.errors import TraceError
-from themis.traces.rows import Mask, RowChecks, is_missing
+from themis.traces.rows import Floats, Mask, RowChecks, is_missing
 
 __all__ = ["Clock", "Stamps", "iso", "since_first"]
 
@@ -26,6 +28,7 @@ Micros = npt.NDArray[np.int64]
 _PLAIN = "%Y-%m-%d %H:%M:%S"
 _FRACTION = "%Y-%m-%d %H:%M:%S%.f"
 _OFFSET = "%Y-%m-%d %H:%M:%S%.f%z"
+_PASSES: tuple[Literal["earliest"], Literal["latest"]] = ("earliest", "latest")
 _FIRST_US = int(datetime(1, 1, 1, tzinfo=UTC).timestamp()) * 1_000_000
 _LAST_US = int(datetime(9999, 12, 31, tzinfo=UTC).timestamp()) * 1_000_000
 
@@ -74,6 +77,7 @@ class Clock:
     naive: int = 0
     offset: int = 0
     ambiguous: int = 0
+    skipped: int = 0
 
     def __post_init__(self) -> None:
         if self.timezone is None:
@@ -98,6 +102,14 @@ class Clock:
         checks.reject(stamps.absent & ~stamps.unreadable, "missing value", column)
         checks.reject(stamps.unreadable, "unreadable time", column)
         return stamps
+
+    def between(self, checks: RowChecks, start: str, end: str) -> Floats:
+        """Seconds from a required start to a required end; rejects rows that end before it."""
+        began, ended = self.read(checks, start), self.read(checks, end)
+        finish = np.where(ended.micros < began.micros, ended.latest, ended.micros)
+        checks.reject(finish < began.micros, "end before start", end)
+        seconds: Floats = (finish - began.micros) / 1e6
+        return seconds
 
     def parse(self, series: pl.Series) -> Stamps:
         """Stamps of any strings."""
@@ -136,10 +148,20 @@ class Clock:
         found = []
         if self.offset and self.naive and self.timezone is None:
             found.append(f"{self.naive} time stamps without a zone offset were taken as UTC")
+        elif self.naive and self.timezone is None:
+            found.append(
+                "time stamps name no zone and are taken as they stand: an hour that a clock "
+                "repeats or skips counts as shown (option timezone undoes it)"
+            )
         if self.ambiguous:
             found.append(
                 f"{self.ambiguous} time stamps lie in an hour that the clock of {self.timezone} "
                 "shows twice: taken as the first pass, unless that would end before the start"
+            )
+        if self.skipped:
+            found.append(
+                f"{self.skipped} time stamps lie in an hour that the clock of {self.timezone} "
+                "skips: taken an hour later"
             )
         return found
 
@@ -148,12 +170,20 @@ class Clock:
             micros = plain.cast(pl.Int64)
             return micros, micros.clone()
         zone = str(self.timezone)
-        first, latest = (
-            plain.dt.replace_time_zone(zone, ambiguous=which, non_existent="null").cast(pl.Int64)
-            for which in ("earliest", "latest")
-        )
+        first, latest = (_utc(plain, zone, which) for which in _PASSES)
+        skipped = (first.is_null() & plain.is_not_null()).arg_true()
+        if skipped.len():
+            self.skipped += skipped.len()
+            later = _utc(plain.gather(skipped) + timedelta(hours=1), zone, "earliest")
+            first, latest = first.scatter(skipped, later), latest.scatter(skipped, later)
         self.ambiguous += int((first != latest).sum())
         return first, latest
+
+
+def _utc(plain: pl.Series, zone: str, which: Literal["earliest", "latest"]) -> pl.Series:
+    """Microseconds since 1970 of naive local time; null in an hour that the clock skips."""
+    local = plain.dt.replace_time_zone(zone, ambiguous=which, non_existent="null")
+    return local.cast(pl.Int64)
 
 
 def since_first(rows: pl.DataFrame, column: str, clock: Clock) -> tuple[pl.DataFrame, str]:

@@ -1,0 +1,337 @@
+"""Trace formats that are one table with one job a row, read from a description of its columns.
+
+A description says what each column means and in which unit; everything else is the same for all
+of them: what is rejected and in which order, fractions of a GPU, ids, second 0, the notes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import cast
+
+import numpy as np
+import polars as pl
+
+from themis.errors import TraceError
+from themis.traces.csvtext import CsvHeader
+from themis.traces.endings import endings, unknown_words
+from themis.traces.reader import (
+    Input,
+    Reader,
+    choice,
+    numbered,
+    require_columns,
+    text_rows,
+    unused_columns,
+    workload_from_rows,
+)
+from themis.traces.report import Problem
+from themis.traces.rows import Floats, Gathered, RowChecks, kept_problem
+from themis.traces.schema import MAX_GPUS, MAX_TIME_S
+from themis.traces.spans import UNITS, doubt_seconds, from_zero, reject_outside
+from themis.traces.stamps import Clock, since_first
+from themis.workload import TraceSource, Workload
+
+__all__ = ["Duration", "Table", "read_table", "table_reader"]
+
+Duration = Callable[[RowChecks, Floats], Floats]
+
+_FRACTION = Problem("fraction of a GPU", action="kept: takes whole GPUs for its duration")
+_FRACTIONS = ("round_up", "leave_out")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """What the columns of a format mean.
+
+    Parameters
+    ----------
+    name, title
+        Name of the format, and what it is.
+    known_by
+        Columns that no other format has together.
+    submit
+        Submission; everything is submitted at 0 if there is none.
+    gpus
+        GPUs of the job, or how many devices it takes `gpus_each` of.
+    gpus_each, each_unit
+        Share of each device (a column), and the GPUs that one unit of it means.
+    job_id
+        Column of ids; without one, jobs are numbered after sorting by their cells.
+    duration
+        Column of durations, or a function of the rows and their GPUs that gives seconds.
+    start, end
+        Columns whose difference is the duration, where there is no `duration`.
+    stated
+        A column that claims to be that difference: compared with it, not used.
+    app, user, tenant, status, profile, gpu_types
+        Columns of text.
+    unit
+        Unit of times that are numbers; None where they are time stamps.
+    idle
+        Further columns of the format, which are not used.
+    header
+        Names of the columns where the file has no header.
+    """
+
+    name: str
+    title: str
+    known_by: tuple[str, ...]
+    gpus: str
+    submit: str | None = None
+    gpus_each: str | None = None
+    each_unit: float = 1.0
+    job_id: str | None = None
+    duration: str | Duration | None = None
+    start: str | None = None
+    end: str | None = None
+    stated: str | None = None
+    app: str | None = None
+    user: str | None = None
+    tenant: str | None = None
+    status: str | None = None
+    profile: str | None = None
+    gpu_types: str | None = None
+    unit: str | None = None
+    idle: tuple[str, ...] = ()
+    header: CsvHeader | None = None
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """Columns that a file must have."""
+        times = (self.start, self.end) if self.duration is None else (self.duration,)
+        named = (self.job_id, self.submit, self.gpus, self.gpus_each, *times)
+        return tuple(name for name in named if isinstance(name, str))
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """Columns of text, by what they mean."""
+        found = {
+            "app_id": self.app,
+            "user": self.user,
+            "tenant": self.tenant,
+            "word": self.status,
+            "profile": self.profile,
+            "gpu_types": self.gpu_types,
+        }
+        return {meaning: column for meaning, column in found.items() if column is not None}
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """Options that every table of this kind has."""
+        clock = "timezone" if self.unit is None else "unit"
+        return (clock,) if self.gpus_each is None else (clock, "fractions")
+
+    def recognise(self, source: Input) -> str | None:
+        """Say which columns give the format away."""
+        if source.kind != "csv" or not set(self.known_by) <= set(source.columns):
+            return None
+        return f"CSV with {', '.join(self.known_by)}"
+
+
+def table_reader(table: Table) -> Reader:
+    """Return the reader of a format that its description says all of."""
+
+    def read(source: Input, about: TraceSource, **options: object) -> Workload:
+        return read_table(table, source, about, options)
+
+    return Reader(
+        name=table.name,
+        expects=f"CSV with {', '.join(table.needed)} ({table.title})",
+        recognise=table.recognise,
+        read=read,
+        options=table.options,
+        several=True,
+    )
+
+
+def read_table(
+    table: Table,
+    source: Input,
+    about: TraceSource,
+    options: Mapping[str, object],
+    notes: Sequence[str] = (),
+) -> Workload:
+    """Read files of the format that `table` describes; `notes` come first in the report.
+
+    The options are those of :attr:`Table.options`: ``timezone`` (see
+    :class:`~themis.traces.stamps.Clock`) or ``unit``, and ``fractions``: whether a job that asks
+    for a fraction of a GPU takes a whole one (``"round_up"``) or is left out (``"leave_out"``).
+    """
+    reading = _Reading(table, source, options)
+    reading.gathered.notes.extend(notes)
+    for checks in reading.blocks():
+        reading.take(checks)
+    return reading.workload(about)
+
+
+class _Reading:
+    """A table being read."""
+
+    def __init__(self, table: Table, source: Input, options: Mapping[str, object]) -> None:
+        name = source.name
+        self.table, self.source = table, source
+        unit = choice(name, "unit", options.get("unit", table.unit or "s"), tuple(UNITS))
+        self.unit, self.scale = unit, UNITS[unit]
+        self.clock = Clock(options.get("timezone"), name) if table.unit is None else None
+        self.fractions = choice(
+            name, "fractions", options.get("fractions", _FRACTIONS[0]), _FRACTIONS
+        )
+        self.gathered = Gathered(name)
+        self.lying = 0
+
+    def blocks(self) -> Iterator[RowChecks]:
+        """Rows of all files, malformed ones rejected."""
+        table = self.table
+        if table.header is None:
+            if self.source.kind != "csv":
+                raise TraceError(
+                    f"{self.source.name}: found {self.source.describe()}: expected {table.title}"
+                )
+            require_columns(self.source, table.needed)
+            stated = (table.stated,) if table.stated else ()
+            used = (*table.needed, *table.texts.values(), *stated, *table.idle)
+            unused_columns(self.source, self.gathered, used)
+        for part in self.source.parts:
+            yield from text_rows(part, table.header or part.header)
+
+    def take(self, checks: RowChecks) -> None:
+        """Gather the rows of one block."""
+        table = self.table
+        texts = self._texts(checks)
+        columns: dict[str, pl.Series | Floats] = dict(texts)
+        if table.job_id is not None:
+            job_id = checks.text(table.job_id, required=True)
+            columns["job_id"] = job_id if checks.file is None else checks.file + "/" + job_id
+        if table.submit and table.start and table.end:
+            reject_outside(
+                checks, table.job_id or table.start, table.submit, table.start, table.end
+            )
+        columns["submit"] = self._submit(checks)
+        each, count = self._gpus(checks)
+        gang = np.ceil(each) * count
+        duration_s = self._duration(checks, each * count)
+        work = duration_s * gang
+        checks.work(self._blamed, work)
+        columns["gang_size"] = gang
+        columns["serial_time_s"] = np.where(gang > 0, work, duration_s)
+        columns["share"] = each
+        columns["whole_gpu_s"] = work - duration_s * each * count
+        if table.gpus_each is not None:
+            columns["asked"] = checks.text(table.gpus_each)
+        if table.status is not None:
+            columns["status"] = endings(texts["word"])
+        self.gathered.add(checks, columns, duration_s * each * count)
+
+    @property
+    def _blamed(self) -> str:
+        """Column at fault for a duration."""
+        table = self.table
+        return table.duration if isinstance(table.duration, str) else table.end or table.gpus
+
+    def _texts(self, checks: RowChecks) -> dict[str, pl.Series]:
+        nothing = pl.repeat(None, checks.frame.height, dtype=pl.String, eager=True)
+        found = {
+            meaning: checks.text(column) if column in checks.frame.columns else nothing
+            for meaning, column in self.table.texts.items()
+        }
+        if checks.file is not None and "tenant" not in found:
+            found["tenant"] = nothing.fill_null(checks.file)
+        if "gpu_types" in found:
+            found["gpu_types"] = _alternatives(found["gpu_types"])
+        return found
+
+    def _submit(self, checks: RowChecks) -> pl.Series:
+        column = self.table.submit
+        if column is None:
+            return pl.Series(np.zeros(checks.frame.height))
+        if self.clock is not None:
+            return pl.Series(self.clock.read(checks, column).micros)
+        found = checks.number(column) * self.scale
+        checks.reject(np.abs(found) > MAX_TIME_S, "number too large", column)
+        return pl.Series(found)
+
+    def _gpus(self, checks: RowChecks) -> tuple[Floats, Floats]:
+        """Share of each device, and how many devices."""
+        table = self.table
+        count = checks.gpus(table.gpus)
+        if table.gpus_each is None:
+            return np.ones(len(count)), count
+        each = checks.number(table.gpus_each) * table.each_unit
+        checks.reject(each < 0, "negative number of GPUs", table.gpus_each)
+        checks.reject(each * count > MAX_GPUS, "number too large", table.gpus_each)
+        if self.fractions == "leave_out":
+            checks.reject(each != np.floor(each), "fraction of a GPU", table.gpus_each)
+        return each, count
+
+    def _duration(self, checks: RowChecks, gpus: Floats) -> Floats:
+        table = self.table
+        if callable(table.duration):
+            return table.duration(checks, gpus)
+        if table.duration is not None:
+            return checks.seconds(table.duration, scale=self.scale)
+        start, end = cast("str", table.start), cast("str", table.end)
+        if self.clock is not None:
+            found = self.clock.between(checks, start, end)
+        else:
+            found = (checks.number(end) - checks.number(start)) * self.scale
+            checks.reject(found < 0, "end before start", end)
+        checks.reject(found > MAX_TIME_S, "number too large", end)
+        if table.stated is not None and table.stated in checks.frame.columns:
+            stated = checks.number(table.stated, required=False)
+            self.lying += int((checks.good & (np.abs(stated - found) > 1.0)).sum())
+        return found
+
+    def workload(self, about: TraceSource) -> Workload:
+        """Return all rows as a workload."""
+        table, gathered = self.table, self.gathered
+        content = ["submit", "gang_size", "serial_time_s", "share", *table.texts]
+        if table.job_id is None:
+            rows = numbered(gathered.rows(unique=None, content=content), table.name)
+        else:
+            rows = gathered.rows(unique="job_id", content=["submit", "job_id", *content[1:]])
+        origin = None
+        if self.clock is None:
+            rows = from_zero(rows.rename({"submit": "submit_s"}), gathered.notes)
+            if self.unit == "s":
+                doubt_seconds(rows, gathered.notes)
+        else:
+            rows, origin = since_first(
+                rows.rename({"submit": "submit_us"}), "submit_us", self.clock
+            )
+            gathered.notes.extend(self.clock.notes())
+        if self.lying:
+            gathered.notes.append(
+                f"{table.stated} is not {table.end} - {table.start} in {self.lying} rows: not used"
+            )
+        added = math.fsum(rows.get_column("whole_gpu_s").to_list())
+        if added:
+            gathered.notes.append(
+                f"whole GPUs for fractions add {added:,.0f} GPU-seconds to the work of the jobs"
+            )
+        own = pl.col("job_id")
+        app = pl.col("app_id").fill_null(own) if "app_id" in rows.columns else own
+        rows = rows.with_columns(app.alias("app_id"))
+        return workload_from_rows(
+            rows, gathered, about.with_origin(origin), kept=list(self._kept(rows))
+        )
+
+    def _kept(self, rows: pl.DataFrame) -> Iterator[Problem]:
+        table = self.table
+        if table.gpus_each is not None:
+            share = pl.col("share")
+            problem = replace(_FRACTION, column=table.gpus_each)
+            yield kept_problem(rows, share != share.floor(), problem, "asked")
+        if table.status is not None:
+            yield unknown_words(rows, table.status)
+
+
+def _alternatives(text: pl.Series) -> pl.Series:
+    """``"A|B"`` without blanks and repetitions, in order."""
+    if not text.str.contains("|", literal=True).any():
+        return text
+    parts = text.str.split("|").list.eval(pl.element().str.strip_chars().replace("", None))
+    joined = parts.list.drop_nulls().list.unique().list.sort().list.join("|")
+    return joined.replace("", None)
