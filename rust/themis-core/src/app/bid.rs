@@ -59,7 +59,7 @@ impl Placed {
 }
 
 /// Most steps for which an app of many jobs bids mixtures of two localities.
-const MIXED_STEPS: usize = 24;
+const MIXED_STEPS: usize = 0;
 
 impl AppState {
     /// The bid on an offer: patterns that are worth more than nothing, by steps, coarser locality

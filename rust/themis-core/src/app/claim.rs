@@ -84,13 +84,9 @@ impl Job {
 
 /// Most GPUs free within one part of a locality: any part, or the one that holds `held`.
 pub(super) fn free_within(free: &FreeSet, held: &Bundle, level: Locality) -> u32 {
-    let Some((slot, _)) = held.iter().next() else { return free.largest(level) };
-    let machine = free.topology().machine_of(slot);
-    match level {
-        Locality::Slot => free.slot(slot),
-        Locality::Machine => free.machine(machine),
-        Locality::Rack => free.rack(free.topology().rack_of(machine)),
-        Locality::Cluster => free.total(),
+    match held.iter().next() {
+        Some((slot, _)) => free.around(slot, level),
+        None => free.largest(level),
     }
 }
 

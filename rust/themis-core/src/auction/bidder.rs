@@ -2,6 +2,7 @@
 
 use crate::app::{AppState, Part, Pattern, Placed, Relaxed};
 use crate::cluster::{Bundle, Chunks, FreeSet, Locality};
+use crate::ids::SlotId;
 
 /// One row of an explicit bid.
 #[derive(Clone, Debug, PartialEq)]
@@ -90,11 +91,14 @@ impl Bidder {
         jobs.iter().map(|job| job.gang)
     }
 
-    /// True when what it keeps says where more can be.
-    pub(super) fn is_anchored(&self) -> bool {
+    /// A slot near which all that it can win must lie, for what it keeps; `None`: anywhere.
+    pub(super) fn anchor(&self) -> Option<SlotId> {
         match self {
-            Self::App(app) => app.jobs.len() == 1 && !app.jobs[0].held.is_empty(),
-            Self::Table(_) => true,
+            Self::App(app) => match app.jobs.as_slice() {
+                [job] => job.held.iter().next().map(|(slot, _)| slot),
+                _ => None,
+            },
+            Self::Table(_) => None,
         }
     }
 

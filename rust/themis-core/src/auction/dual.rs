@@ -1,38 +1,41 @@
 //! A certified upper bound on the sum of log V, from a few prices.
 //!
-//! For any prices p >= 0, one a row of [`Chunks`], D(p) = p . capacity + sum over bidders of
-//! max(log V(nothing), max over bundles of log V - p . use) is at least the optimum: the rows relax
-//! "each GPU once". D is convex. The GPU price alone comes first, by bisection; the chunk prices
-//! move, by subgradient steps towards the best allocation known (Polyak), only when the bidders ask
-//! for more chunks than there are.
+//! For any prices p >= 0, one a row of [`Chunks`] and one a [`Contest`], D(p) = p . capacity + sum
+//! over bidders of max(log V(nothing), max over bundles of log V - p . use) is at least the optimum:
+//! the rows relax "each GPU once". D is convex. Each price in turn becomes the best one with the
+//! others given, which is exact from the bids' concave hulls; with few bidders, steps of all prices
+//! at once follow (subgradients towards the best allocation known, Polyak).
 //!
-//! Cost: O(patterns x rows) a step, [`BISECTIONS`] + [`STEPS`] steps at most. Guarantee: the bound
-//! holds whatever the steps found, since any prices do.
+//! Cost: O(patterns x rows) a price or step, [`ROUNDS`] rounds over the prices and [`STEPS`] steps at
+//! most. Guarantee: the bound holds whatever was found, since any prices do.
+
+use smallvec::SmallVec;
 
 use super::Bid;
+use super::prices::{Contest, Prices};
 use super::solution::Solution;
-use crate::cluster::{Chunks, FreeSet, MAX_ROWS, Use};
+use crate::app::Pattern;
+use crate::cluster::{Chunks, FreeSet, MAX_ROWS};
 
-/// Steps of the GPU price alone.
-const BISECTIONS: u32 = 40;
-/// Steps of all prices.
-const STEPS: u32 = 100;
-/// Steps of all prices over all bidders, after those over a sample.
-const LAST_STEPS: u32 = 12;
+/// Rounds over all prices.
+const ROUNDS: u32 = 12;
+/// Rounds over all prices and all bidders, after those over a sample.
+const LAST_ROUNDS: u32 = 3;
 /// Bidders of a sample.
 const SAMPLE: usize = 512;
+/// Steps of all prices at once.
+const STEPS: u32 = 60;
 /// Steps without progress before the aim is lowered.
 const PATIENCE: u32 = 2;
-/// The gap a bidder that is aimed at when no allocation is known.
-const ROUGH_GAP: f64 = 0.02;
-/// The gap a bidder below which steps are not worth their while.
+/// The gap a bidder below which a round or a step is not worth its while.
 const NEAR_ENOUGH: f64 = 1e-5;
 
 /// Prices, and what they say.
 #[derive(Clone, Debug)]
 pub(super) struct Dual {
-    pub(super) prices: [f64; MAX_ROWS],
+    pub(super) prices: Prices,
     pub(super) value: f64,
+    contests: Vec<Contest>,
 }
 
 /// The bound; the solver's own where that is tighter.
@@ -48,10 +51,10 @@ pub(super) fn upper_bound(
 
 /// D at these prices, over every way to serve every bidder.
 fn certified(offer: &FreeSet, chunks: &Chunks, bids: &[Bid<'_>], dual: &Dual) -> f64 {
-    let mut value = paid(chunks.capacity(), &dual.prices);
-    for bid in bids {
-        let (surplus, _) = respond(bid, &dual.prices);
-        let more = bid.bidder.relaxed(offer, chunks).map(|relaxed| relaxed.most(&dual.prices));
+    let mut value = dual.prices.of_everything(chunks.capacity(), &dual.contests);
+    for (at, bid) in bids.iter().enumerate() {
+        let surplus = respond(bid, at, &dual.prices).0;
+        let more = bid.bidder.relaxed(offer, chunks).map(|relaxed| relaxed.most(&dual.prices.rows));
         value += surplus.max(more.unwrap_or(surplus));
     }
     value
@@ -59,77 +62,142 @@ fn certified(offer: &FreeSet, chunks: &Chunks, bids: &[Bid<'_>], dual: &Dual) ->
 
 /// Prices of a small D, over the patterns of all bidders.
 ///
-/// With many bidders most steps look at every k-th only, against its share of the capacity: the
-/// prices that balance a large sample nearly balance all.
-pub(super) fn minimise(chunks: &Chunks, bids: &[Bid<'_>], known: Option<f64>) -> Dual {
-    let start = gpu_price(chunks, bids);
-    let all: Vec<&Bid<'_>> = bids.iter().collect();
-    let rough = known.map_or(ROUGH_GAP * bids.len() as f64, |known| (start.value - known).max(0.0));
-    if bids.len() <= 2 * SAMPLE {
-        return Descent::new(chunks, all, 1.0).run(start, rough, STEPS);
+/// With many bidders the first rounds look at every k-th only, against its share of the capacity:
+/// the prices that balance a large sample nearly balance all.
+pub(super) fn minimise(
+    offer: &FreeSet,
+    chunks: &Chunks,
+    bids: &[Bid<'_>],
+    known: Option<f64>,
+) -> Dual {
+    let whole = Market::new(chunks, bids.iter().collect(), 1.0, Contest::all(offer, bids));
+    let mut start = Prices::zero(bids.len(), &whole.contests);
+    let rounds = if bids.len() <= 2 * SAMPLE {
+        ROUNDS
+    } else {
+        let sample: Vec<&Bid<'_>> = bids.iter().step_by(bids.len() / SAMPLE).collect();
+        let share = sample.len() as f64 / bids.len() as f64;
+        let sample = Market::new(chunks, sample, share, Vec::new());
+        start.rows = sample.balance(Prices::zero(sample.bids.len(), &[]), ROUNDS).0.rows;
+        LAST_ROUNDS
+    };
+    let (mut prices, mut value) = whole.balance(start, rounds);
+    if let Some(known) = known {
+        (prices, value) = whole.descend((prices, value), known);
     }
-    let every = bids.len() / SAMPLE;
-    let sample: Vec<&Bid<'_>> = bids.iter().step_by(every).collect();
-    let share = sample.len() as f64 / bids.len() as f64;
-    let sampled = Descent::new(chunks, sample, share);
-    let guess = sampled.at(start.prices);
-    let guess = sampled.run(guess, rough * share, STEPS);
-    let whole = Descent::new(chunks, all, 1.0);
-    let start = Some(start).into_iter().chain([whole.at(guess.prices)]);
-    let start = start.reduce(|one, other| if other.value < one.value { other } else { one });
-    let start = start.expect("invariant: two candidates");
-    whole.run(start, 0.1 * rough, LAST_STEPS)
+    Dual { prices, value, contests: whole.contests }
 }
 
-/// Subgradient steps over some bidders and their share of the capacity.
-struct Descent<'a> {
+/// Some bidders, and what they compete for.
+struct Market<'a> {
     rows: usize,
     bids: Vec<&'a Bid<'a>>,
     capacity: [f64; MAX_ROWS],
+    contests: Vec<Contest>,
 }
 
-impl<'a> Descent<'a> {
-    fn new(chunks: &Chunks, bids: Vec<&'a Bid<'a>>, share: f64) -> Self {
-        Self { rows: chunks.len(), bids, capacity: chunks.capacity().map(|c| c * share) }
+impl<'a> Market<'a> {
+    fn new(chunks: &Chunks, bids: Vec<&'a Bid<'a>>, share: f64, contests: Vec<Contest>) -> Self {
+        let capacity = chunks.capacity().map(|there| there * share);
+        Self { rows: chunks.len(), bids, capacity, contests }
     }
 
-    fn at(&self, prices: [f64; MAX_ROWS]) -> Dual {
-        Dual { prices, value: self.evaluate(&prices).0 }
+    /// Rounds in which every price in turn becomes the best one, the others given: D never rises.
+    fn balance(&self, mut prices: Prices, rounds: u32) -> (Prices, f64) {
+        let (mut value, mut asked) = self.evaluate(&prices);
+        for _ in 0..rounds {
+            let before = value;
+            for row in 0..self.rows {
+                if asked[row] > self.capacity[row] || prices.rows[row] > 0.0 {
+                    prices.rows[row] = 0.0;
+                    let uses = |pattern: &Pattern| pattern.uses.0[row];
+                    let all = 0..self.bids.len();
+                    prices.rows[row] = self.clear(all, uses, self.capacity[row], &prices);
+                    (value, asked) = self.evaluate(&prices);
+                }
+            }
+            for (at, contest) in self.contests.iter().enumerate() {
+                prices.set_toll(at, contest, 0.0);
+                let uses = |pattern: &Pattern| contest.uses(pattern);
+                let bidders = contest.bidders.iter().copied();
+                let toll = self.clear(bidders, uses, f64::from(contest.free), &prices);
+                prices.set_toll(at, contest, toll);
+            }
+            if !self.contests.is_empty() {
+                (value, asked) = self.evaluate(&prices);
+            }
+            if before - value <= NEAR_ENOUGH * self.bids.len() as f64 {
+                break;
+            }
+        }
+        (prices, value)
     }
 
-    /// Steps from `best` on. A step aims below the best value so far, by an allowance that halves
-    /// when it leads nowhere.
-    fn run(&self, mut best: Dual, mut allowance: f64, steps: u32) -> Dual {
-        let mut prices = best.prices;
+    /// The price at which no more is asked for than there is, the other prices given.
+    ///
+    /// What a bidder asks for as the price falls are the corners of the upper concave hull of
+    /// (use, surplus): the steps of all hulls, steepest first, are handed out until there is no
+    /// more.
+    fn clear(
+        &self,
+        bidders: impl Iterator<Item = usize>,
+        uses: impl Fn(&Pattern) -> u32,
+        mut left: f64,
+        prices: &Prices,
+    ) -> f64 {
+        let mut steps: Vec<(f64, u32)> = Vec::new();
+        let mut corners = Vec::new();
+        for bidder in bidders {
+            let bid = self.bids[bidder];
+            let surplus = |p: &Pattern| (uses(p), p.log_v - prices.cost(bidder, p));
+            let points = bid.patterns.iter().map(surplus);
+            hull(bid.bidder.log_v_empty(), points, &mut corners);
+            let slope = |a: &(u32, f64), b: &(u32, f64)| (b.1 - a.1) / f64::from(b.0 - a.0);
+            steps.extend(corners.windows(2).map(|w| (slope(&w[0], &w[1]), w[1].0 - w[0].0)));
+        }
+        steps.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
+        for (slope, amount) in steps {
+            left -= f64::from(amount);
+            if left < 0.0 {
+                return slope;
+            }
+        }
+        0.0
+    }
+
+    /// Subgradient steps of all rows' prices at once, for where no price alone can improve: a step
+    /// aims below the best value so far, by an allowance that halves when it leads nowhere.
+    fn descend(&self, mut best: (Prices, f64), known: f64) -> (Prices, f64) {
+        let mut allowance = (best.1 - known).max(0.0);
+        let mut prices = best.0.clone();
         let mut idle = 0;
-        for _ in 0..steps {
+        for _ in 0..STEPS {
             let (value, asked) = self.evaluate(&prices);
-            if value < best.value - 1e-3 * allowance {
-                best = Dual { prices, value };
+            if value < best.1 - 1e-3 * allowance {
+                best = (prices.clone(), value);
                 idle = 0;
             } else {
                 idle += 1;
             }
             if idle > PATIENCE {
                 (allowance, idle) = (allowance / 2.0, 0);
-                prices = best.prices;
+                prices.rows = best.0.rows;
                 continue;
             }
             // Slack rows without a price stay without one.
             let mut slope = [0.0; MAX_ROWS];
             for row in 0..self.rows {
                 let excess = asked[row] - self.capacity[row];
-                if excess > 0.0 || prices[row] > 0.0 {
+                if excess > 0.0 || prices.rows[row] > 0.0 {
                     slope[row] = excess;
                 }
             }
             let norm: f64 = slope.iter().map(|slope| slope * slope).sum();
-            let crowded = (1..self.rows).any(|row| slope[row] > 0.0 || prices[row] > 0.0);
-            if norm < 1e-9 || !crowded || allowance < NEAR_ENOUGH * self.bids.len() as f64 {
+            if norm < 1e-9 || allowance < NEAR_ENOUGH * self.bids.len() as f64 {
                 break;
             }
-            let step = (value - best.value + allowance) / norm;
-            for (price, slope) in prices.iter_mut().zip(slope) {
+            let step = (value - best.1 + allowance) / norm;
+            for (price, slope) in prices.rows.iter_mut().zip(slope) {
                 *price = (*price + step * slope).max(0.0);
             }
         }
@@ -137,13 +205,14 @@ impl<'a> Descent<'a> {
     }
 
     /// D over the patterns, and what is asked for of each row.
-    fn evaluate(&self, prices: &[f64; MAX_ROWS]) -> (f64, [f64; MAX_ROWS]) {
-        let mut value = paid(&self.capacity, prices);
+    fn evaluate(&self, prices: &Prices) -> (f64, [f64; MAX_ROWS]) {
+        let mut value = prices.of_everything(&self.capacity, &self.contests);
         let mut asked = [0.0; MAX_ROWS];
-        for bid in &self.bids {
-            let (surplus, uses) = respond(bid, prices);
+        for (at, bid) in self.bids.iter().enumerate() {
+            let (surplus, chosen) = respond(bid, at, prices);
             value += surplus;
-            for (asked, amount) in asked.iter_mut().zip(uses.0) {
+            let Some(pattern) = chosen else { continue };
+            for (asked, amount) in asked.iter_mut().zip(pattern.uses.0) {
                 *asked += f64::from(amount);
             }
         }
@@ -151,87 +220,38 @@ impl<'a> Descent<'a> {
     }
 }
 
-/// The best single price a GPU, by bisection on the upper concave hulls of the bids.
-fn gpu_price(chunks: &Chunks, bids: &[Bid<'_>]) -> Dual {
-    let hulls: Vec<Vec<(u32, f64)>> = bids.iter().map(hull).collect();
-    let capacity = chunks.capacity()[0];
-    let at = |price: f64| {
-        let (mut value, mut asked) = (price * capacity, 0.0);
-        for hull in &hulls {
-            let mut best = hull[0];
-            for step in &hull[1..] {
-                if step.1 - best.1 <= price * f64::from(step.0 - best.0) {
-                    break;
-                }
-                best = *step;
-            }
-            value += best.1 - price * f64::from(best.0);
-            asked += f64::from(best.0);
-        }
-        (value, asked)
-    };
-    let dual = |price: f64, value: f64| {
-        let mut prices = [0.0; MAX_ROWS];
-        prices[0] = price;
-        Dual { prices, value }
-    };
-    let (value, asked) = at(0.0);
-    let mut best = dual(0.0, value);
-    if asked <= capacity {
-        return best;
-    }
-    let steepest = |hull: &Vec<(u32, f64)>| {
-        hull.get(1).map_or(0.0, |step| (step.1 - hull[0].1) / f64::from(step.0))
-    };
-    let (mut low, mut high) = (0.0, hulls.iter().map(steepest).fold(0.0, f64::max));
-    for _ in 0..BISECTIONS {
-        let price = f64::midpoint(low, high);
-        let (value, asked) = at(price);
-        if value < best.value {
-            best = dual(price, value);
-        }
-        if asked > capacity {
-            low = price;
-        } else {
-            high = price;
-        }
-    }
-    best
-}
-
-/// The corners of the upper concave hull of (GPUs, log V), from nothing on.
-fn hull(bid: &Bid<'_>) -> Vec<(u32, f64)> {
-    let mut corners: Vec<(u32, f64)> = vec![(0, bid.bidder.log_v_empty())];
-    let mut rows: Vec<(u32, f64)> = bid.patterns.iter().map(|p| (p.gpus(), p.log_v)).collect();
-    rows.sort_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
-    for row in rows {
-        if row.1 <= corners[corners.len() - 1].1 {
+/// The corners of the upper concave hull of points, from no use on; uses rise and slopes fall.
+fn hull(nothing: f64, points: impl Iterator<Item = (u32, f64)>, corners: &mut Vec<(u32, f64)>) {
+    let mut points: SmallVec<[(u32, f64); 64]> = points.collect();
+    points.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
+    corners.clear();
+    corners.push((0, nothing));
+    for point in points {
+        let last = corners[corners.len() - 1];
+        if point.1 <= last.1 {
             continue;
+        }
+        if point.0 == last.0 {
+            corners.pop();
         }
         while let [.., before, last] = corners.as_slice() {
             let run = |a: &(u32, f64), b: &(u32, f64)| f64::from(b.0 - a.0);
-            let rise = (last.1 - before.1) * run(before, &row);
-            if rise > (row.1 - before.1) * run(before, last) {
+            if (last.1 - before.1) * run(before, &point) > (point.1 - before.1) * run(before, last) {
                 break;
             }
             corners.pop();
         }
-        corners.push(row);
+        corners.push(point);
     }
-    corners
-}
-
-fn paid(capacity: &[f64; MAX_ROWS], prices: &[f64; MAX_ROWS]) -> f64 {
-    capacity.iter().zip(prices).map(|(capacity, price)| capacity * price).sum()
 }
 
 /// The pattern that is worth most above its price, or nothing; ties: the first.
-fn respond(bid: &Bid<'_>, prices: &[f64; MAX_ROWS]) -> (f64, Use) {
-    let mut best = (bid.bidder.log_v_empty(), Use::default());
+fn respond<'a>(bid: &'a Bid<'_>, at: usize, prices: &Prices) -> (f64, Option<&'a Pattern>) {
+    let mut best = (bid.bidder.log_v_empty(), None);
     for pattern in &bid.patterns {
-        let surplus = pattern.log_v - pattern.uses.cost(prices);
+        let surplus = pattern.log_v - prices.cost(at, pattern);
         if surplus > best.0 {
-            best = (surplus, pattern.uses);
+            best = (surplus, Some(pattern));
         }
     }
     best

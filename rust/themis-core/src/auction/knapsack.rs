@@ -8,8 +8,9 @@
 //! Cost: O(core x patterns of a bidder x window). Guarantee: optimal within the core and window for
 //! the GPU row; chunk rows enter by their prices only.
 
+use super::prices::Prices;
 use super::{Bid, Choice};
-use crate::cluster::{Chunks, MAX_ROWS};
+use crate::cluster::Chunks;
 
 /// Bidders in the core at most.
 const CORE: usize = 160;
@@ -54,13 +55,13 @@ type Regrets = Vec<f64>;
 pub(super) fn select(
     chunks: &Chunks,
     bids: &[Bid<'_>],
-    prices: &[f64; MAX_ROWS],
+    prices: &Prices,
 ) -> (Selection, Table) {
     let mut selection = Vec::with_capacity(bids.len());
     let mut core: Vec<Hesitant> = Vec::with_capacity(bids.len());
     let mut bests = Vec::with_capacity(bids.len());
     for (bidder, bid) in bids.iter().enumerate() {
-        let (best, others) = hesitate(bid, prices);
+        let (best, others) = hesitate(bid, bidder, prices);
         let least = others.iter().map(|other| other.regret).fold(f64::INFINITY, f64::min);
         core.push(Hesitant { least, bidder, others });
         bests.push((best.gpus, best.surplus));
@@ -70,7 +71,7 @@ pub(super) fn select(
     core.truncate(CORE);
     let asked: i64 = bests.iter().map(|(gpus, _)| i64::from(*gpus)).sum();
     let slack = chunks.capacity()[0] as i64 - asked;
-    let table = Table { core, best: bests, slack, price: prices[0] };
+    let table = Table { core, best: bests, slack, price: prices.rows[0] };
     for (hesitant, other) in table.core.iter().zip(table.settle()) {
         if let Some(other) = other {
             selection[hesitant.bidder] = other.pattern;
@@ -81,8 +82,8 @@ pub(super) fn select(
 
 /// The best choice of a bidder, and for every other count of GPUs the choice of least regret.
 /// Ties: fewest GPUs, then pattern order.
-fn hesitate(bid: &Bid<'_>, prices: &[f64; MAX_ROWS]) -> (Choice, Vec<Other>) {
-    let mut all = bid.choices(prices);
+fn hesitate(bid: &Bid<'_>, bidder: usize, prices: &Prices) -> (Choice, Vec<Other>) {
+    let mut all = bid.choices(bidder, prices);
     all.sort_by(|a, b| {
         let better = b.surplus.total_cmp(&a.surplus);
         a.gpus.cmp(&b.gpus).then(better).then(a.pattern.cmp(&b.pattern))

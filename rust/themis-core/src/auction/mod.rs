@@ -13,6 +13,7 @@ mod knapsack;
 mod leftovers;
 mod outcome;
 mod payments;
+mod prices;
 mod search;
 mod solution;
 mod solver;
@@ -24,8 +25,10 @@ pub use leftovers::Leftover;
 pub use outcome::{Entry, Outcome, Reason};
 pub use solver::Solver;
 
+use prices::Prices;
+
 use crate::app::Pattern;
-use crate::cluster::{Chunks, FreeSet, MAX_ROWS};
+use crate::cluster::{Chunks, FreeSet};
 use crate::fairness::{participants, worst_first};
 
 /// An app that wants more than it keeps.
@@ -100,11 +103,11 @@ struct Choice {
 }
 
 impl Bid<'_> {
-    /// Nothing, then every pattern, at these prices.
-    fn choices(&self, prices: &[f64; MAX_ROWS]) -> Vec<Choice> {
+    /// Nothing, then every pattern, at what they cost this bidder.
+    fn choices(&self, bidder: usize, prices: &Prices) -> Vec<Choice> {
         let nothing = Choice { surplus: self.bidder.log_v_empty(), gpus: 0, pattern: None };
         let patterns = self.patterns.iter().enumerate().map(|(at, pattern)| Choice {
-            surplus: pattern.log_v - pattern.uses.cost(prices),
+            surplus: pattern.log_v - prices.cost(bidder, pattern),
             gpus: pattern.gpus(),
             pattern: Some(at),
         });

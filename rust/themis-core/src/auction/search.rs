@@ -11,10 +11,11 @@ use std::cmp::Reverse;
 
 use super::dual::Dual;
 use super::knapsack::Selection;
+use super::prices::Prices;
 use super::solution::Solution;
 use super::winners::{better, place};
 use super::{Bid, Choice};
-use crate::cluster::{Chunks, FreeSet, MAX_ROWS, Use};
+use crate::cluster::{Chunks, FreeSet, Use};
 
 /// Bidders with which the search is worth its while.
 pub(super) const MOST_BIDDERS: usize = 128;
@@ -64,7 +65,7 @@ impl<'a> Search<'a> {
         let gap = dual.value - best.objective();
         let bidders = bids.iter().enumerate();
         let mut order: Vec<(usize, Vec<(f64, Choice)>)> =
-            bidders.map(|(bidder, bid)| (bidder, within(bid, &dual.prices, gap))).collect();
+            bidders.map(|(bidder, bid)| (bidder, within(bid, bidder, &dual.prices, gap))).collect();
         order.sort_by_key(|(bidder, choices)| {
             let largest = choices.iter().map(|(_, choice)| choice.gpus).max();
             (Reverse(largest), *bidder)
@@ -110,22 +111,22 @@ impl<'a> Search<'a> {
 
     /// Places a selection that would beat the best one.
     fn leaf(&mut self, regret: f64, uses: Use, limit: f64) {
-        let rows = self.chunks.capacity().iter().zip(uses.0).zip(&self.dual.prices);
+        let rows = self.chunks.capacity().iter().zip(uses.0).zip(&self.dual.prices.rows);
         let idle: f64 = rows.map(|((there, used), price)| (there - f64::from(used)) * price).sum();
         if regret + idle > limit || self.tried.contains(&self.chosen) {
             return;
         }
         self.tried.push(self.chosen.clone());
         self.placements -= 1;
-        let (placed, _) = place(self.offer, self.bids, &self.chosen);
+        let (placed, _) = place(self.offer, self.bids, &self.dual.prices, &self.chosen);
         let known = std::mem::replace(&mut self.best, Solution::nothing(self.bids));
         self.best = better(known, placed);
     }
 }
 
 /// What a bidder could choose and what it would give up, least first: less than the gap.
-fn within(bid: &Bid<'_>, prices: &[f64; MAX_ROWS], gap: f64) -> Vec<(f64, Choice)> {
-    let all = bid.choices(prices);
+fn within(bid: &Bid<'_>, bidder: usize, prices: &Prices, gap: f64) -> Vec<(f64, Choice)> {
+    let all = bid.choices(bidder, prices);
     let best = all.iter().map(|choice| choice.surplus).fold(f64::NEG_INFINITY, f64::max);
     let regrets = all.into_iter().map(|choice| (best - choice.surplus, choice));
     let mut near: Vec<(f64, Choice)> = regrets.filter(|(regret, _)| *regret <= gap).collect();

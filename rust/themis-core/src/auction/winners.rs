@@ -15,6 +15,7 @@ use std::cmp::Reverse;
 use super::dual::{self, Dual};
 use super::greedy::Greedy;
 use super::knapsack::{self, Selection};
+use super::prices::Prices;
 use super::solution::Solution;
 use super::{Bid, exact, search};
 use crate::cluster::{Chunks, FreeSet, Locality};
@@ -27,13 +28,13 @@ pub(super) fn solve(offer: &FreeSet, chunks: &Chunks, bids: &[Bid<'_>]) -> (Solu
     let explicit = bids.iter().all(|bid| bid.bidder.is_table());
     if explicit {
         let solution = exact::improve(offer, bids, Greedy::new(offer, bids).fill());
-        let dual = dual::minimise(chunks, bids, Some(solution.objective()));
+        let dual = dual::minimise(offer, chunks, bids, Some(solution.objective()));
         return (solution, dual);
     }
     let first = (bids.len() <= GREEDY_FIRST).then(|| Greedy::new(offer, bids).fill());
-    let dual = dual::minimise(chunks, bids, first.as_ref().map(Solution::objective));
+    let dual = dual::minimise(offer, chunks, bids, first.as_ref().map(Solution::objective));
     let (selection, _) = knapsack::select(chunks, bids, &dual.prices);
-    let (placed, whole) = place(offer, bids, &selection);
+    let (placed, whole) = place(offer, bids, &dual.prices, &selection);
     let mut best = match first {
         Some(first) => better(first, placed),
         None => placed,
@@ -50,22 +51,52 @@ pub(super) fn better(one: Solution, other: Solution) -> Solution {
 }
 
 /// Places a selection and fills what is left; whether all of it could be placed.
-pub(super) fn place(offer: &FreeSet, bids: &[Bid<'_>], selection: &Selection) -> (Solution, bool) {
+///
+/// What can't be placed is exchanged for the bidder's next best choice that can, and that takes no
+/// more GPUs than the selection leaves.
+pub(super) fn place(
+    offer: &FreeSet,
+    bids: &[Bid<'_>],
+    prices: &Prices,
+    selection: &Selection,
+) -> (Solution, bool) {
     let mut order: Vec<(usize, usize)> = selection
         .iter()
         .enumerate()
         .filter_map(|(bidder, pattern)| pattern.map(|pattern| (bidder, pattern)))
         .collect();
+    let gpus = |(bidder, pattern): &(usize, usize)| bids[*bidder].patterns[*pattern].gpus();
+    let mut spare = offer.total().saturating_sub(order.iter().map(gpus).sum());
     order.sort_by_key(|(bidder, pattern)| {
         let bid = &bids[*bidder];
         let pattern = &bid.patterns[*pattern];
-        let spans = pattern.level > Locality::Machine;
-        (!bid.bidder.is_anchored(), spans, Reverse(pattern.gpus()), *bidder)
+        let anchored = bid.bidder.anchor().is_some() || bid.bidder.is_table();
+        let spans = pattern.level.max(Locality::Machine);
+        (!anchored, spans, Reverse(pattern.gpus()), *bidder)
     });
     let mut greedy = Greedy::new(offer, bids);
     let mut whole = true;
     for (bidder, pattern) in order {
-        whole &= greedy.try_step(bidder, pattern);
+        if greedy.try_step(bidder, pattern) {
+            continue;
+        }
+        whole = false;
+        spare += bids[bidder].patterns[pattern].gpus();
+        for other in next_best(bids, bidder, prices, spare) {
+            if other != pattern && greedy.try_step(bidder, other) {
+                spare -= bids[bidder].patterns[other].gpus();
+                break;
+            }
+        }
     }
     (greedy.fill(), whole)
+}
+
+/// The patterns of up to so many GPUs that are worth more than nothing at these prices, best first.
+fn next_best(bids: &[Bid<'_>], bidder: usize, prices: &Prices, gpus: u32) -> impl Iterator<Item = usize> {
+    let mut choices = bids[bidder].choices(bidder, prices);
+    let nothing = choices[0].surplus;
+    choices.retain(|choice| choice.gpus <= gpus && choice.surplus > nothing);
+    choices.sort_by(|a, b| b.surplus.total_cmp(&a.surplus).then(a.pattern.cmp(&b.pattern)));
+    choices.into_iter().filter_map(|choice| choice.pattern)
 }

@@ -128,13 +128,8 @@ impl Chunks {
     pub fn of_bundle(&self, topology: &Topology, bundle: &Bundle) -> Use {
         let mut uses = Use::default();
         for ((level, size), amount) in self.rows.iter().zip(&mut uses.0) {
-            let part = |slot: SlotId| match level {
-                Locality::Slot => slot.0,
-                Locality::Machine => topology.machine_of(slot).0,
-                Locality::Rack => topology.rack_of(topology.machine_of(slot)).0,
-                Locality::Cluster => 0,
-            };
-            let mut parts: Vec<(u32, u32)> = bundle.iter().map(|(s, n)| (part(s), n)).collect();
+            let mut parts: Vec<(u32, u32)> = 
+                bundle.iter().map(|(slot, n)| (topology.part_of(slot, *level), n)).collect();
             parts.sort_unstable();
             for same in parts.chunk_by(|a, b| a.0 == b.0) {
                 *amount += same.iter().map(|(_, gpus)| gpus).sum::<u32>() / size;

@@ -72,6 +72,17 @@ impl FreeSet {
         self.machines.free[machine.index()]
     }
 
+    /// Free GPUs of the part of a locality that a slot lies in.
+    pub fn around(&self, slot: SlotId, level: super::Locality) -> u32 {
+        let machine = self.topology.machine_of(slot);
+        match level {
+            super::Locality::Slot => self.slot(slot),
+            super::Locality::Machine => self.machine(machine),
+            super::Locality::Rack => self.rack(self.topology.rack_of(machine)),
+            super::Locality::Cluster => self.total(),
+        }
+    }
+
     /// Free GPUs of a rack.
     #[inline]
     pub fn rack(&self, rack: RackId) -> u32 {

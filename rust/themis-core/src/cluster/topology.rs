@@ -194,6 +194,17 @@ impl Topology {
         self.machine_rack[machine.index()]
     }
 
+    /// Number of the part of a locality that a slot lies in.
+    #[inline]
+    pub fn part_of(&self, slot: SlotId, level: Locality) -> u32 {
+        match level {
+            Locality::Slot => slot.0,
+            Locality::Machine => self.machine_of(slot).0,
+            Locality::Rack => self.rack_of(self.machine_of(slot)).0,
+            Locality::Cluster => 0,
+        }
+    }
+
     /// GPUs of one machine.
     pub fn machine_gpus(&self, machine: MachineId) -> u32 {
         self.machine_gpus[machine.index()]

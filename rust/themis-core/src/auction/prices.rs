@@ -1,0 +1,93 @@
+//! What GPUs cost a bidder: a price a row of [`crate::cluster::Chunks`], and tolls in crowded parts of the cluster.
+//!
+//! A bidder that holds GPUs must win near them to run close together. Where those who hold GPUs in
+//! one slot, machine or rack could ask for more than is free there (a [`Contest`]), a GPU of that
+//! part has a toll for them. Other bidders can go elsewhere and never pay one.
+
+use std::collections::BTreeMap;
+
+use super::Bid;
+use crate::app::Pattern;
+use crate::cluster::{FreeSet, Locality, MAX_ROWS};
+
+/// A price a row, and what each bidder pays a GPU beside.
+#[derive(Clone, Debug)]
+pub(super) struct Prices {
+    /// A price a row of [`crate::cluster::Chunks`].
+    pub(super) rows: [f64; MAX_ROWS],
+    /// The toll of every contest.
+    tolls: Vec<f64>,
+    /// Tolls of each bidder by the locality of a pattern; a finer one pays for all parts around it.
+    of_bidder: Vec<[f64; 4]>,
+}
+
+impl Prices {
+    /// Everything is free of charge.
+    pub(super) fn zero(bidders: usize, contests: &[Contest]) -> Self {
+        let (tolls, of_bidder) = (vec![0.0; contests.len()], vec![[0.0; 4]; bidders]);
+        Self { rows: [0.0; MAX_ROWS], tolls, of_bidder }
+    }
+
+    /// Sets the toll of a contest, for all who take part in it.
+    pub(super) fn set_toll(&mut self, at: usize, contest: &Contest, toll: f64) {
+        let change = toll - std::mem::replace(&mut self.tolls[at], toll);
+        for bidder in &contest.bidders {
+            for level in &mut self.of_bidder[*bidder][..=contest.level.index()] {
+                *level = (*level + change).max(0.0);
+            }
+        }
+    }
+
+    /// What a bidder pays for a pattern.
+    #[inline]
+    pub(super) fn cost(&self, bidder: usize, pattern: &Pattern) -> f64 {
+        let toll = self.of_bidder[bidder][pattern.level.index()];
+        pattern.uses.cost(&self.rows) + toll * f64::from(pattern.gpus())
+    }
+
+    /// The price of all that there is.
+    pub(super) fn of_everything(&self, capacity: &[f64; MAX_ROWS], contests: &[Contest]) -> f64 {
+        let rows = capacity.iter().zip(&self.rows).map(|(there, price)| there * price);
+        let parts = contests.iter().zip(&self.tolls).map(|(c, toll)| f64::from(c.free) * toll);
+        rows.sum::<f64>() + parts.sum::<f64>()
+    }
+}
+
+/// A part of the cluster for which those who hold GPUs in it could ask for more than is free.
+#[derive(Clone, Debug)]
+pub(super) struct Contest {
+    level: Locality,
+    /// GPUs free in it.
+    pub(super) free: u32,
+    /// Those who hold GPUs in it.
+    pub(super) bidders: Vec<usize>,
+}
+
+impl Contest {
+    /// All contests, finer parts first, in order of their numbers.
+    pub(super) fn all(offer: &FreeSet, bids: &[Bid<'_>]) -> Vec<Self> {
+        let mut parts: BTreeMap<(Locality, u32), (Self, u64)> = BTreeMap::new();
+        for (bidder, bid) in bids.iter().enumerate() {
+            let Some(slot) = bid.bidder.anchor() else { continue };
+            for level in [Locality::Slot, Locality::Machine, Locality::Rack] {
+                let within = bid.patterns.iter().filter(|pattern| pattern.level <= level);
+                let Some(most) = within.map(Pattern::gpus).max() else { continue };
+                let part = (level, offer.topology().part_of(slot, level));
+                let (contest, asked) = parts.entry(part).or_insert_with(|| {
+                    (Self { level, free: offer.around(slot, level), bidders: Vec::new() }, 0)
+                });
+                contest.bidders.push(bidder);
+                *asked += u64::from(most);
+            }
+        }
+        let crowded = |(contest, asked): (Self, u64)| {
+            (asked > u64::from(contest.free)).then_some(contest)
+        };
+        parts.into_values().filter_map(crowded).collect()
+    }
+
+    /// GPUs of this part that a pattern of one of its bidders takes.
+    pub(super) fn uses(&self, pattern: &Pattern) -> u32 {
+        if pattern.level <= self.level { pattern.gpus() } else { 0 }
+    }
+}
