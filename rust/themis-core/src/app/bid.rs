@@ -2,11 +2,12 @@
 //!
 //! GPUs of a slot are interchangeable and a job's speed depends on count and locality only, so a
 //! bundle is worth what its *pattern* is worth: the first k steps of the app's jobs (a gang, then
-//! as much again up to the job's cap), the first few of them close together and the others within
-//! a coarser locality. Cost: O(steps x localities), and O(steps^2) for apps of many jobs.
+//! as much again up to the job's cap), each job within one locality. Cost: O(steps x localities).
 
+use smallvec::SmallVec;
+
+use crate::app::AppState;
 use crate::app::ladder::{Ladder, Step};
-use crate::app::{AppState, Stopping};
 use crate::cluster::{Bundle, Chunks, FreeSet, Locality, Near, Use, fit};
 
 /// GPUs for one job of an app.
@@ -23,10 +24,6 @@ pub struct Part {
 pub struct Pattern {
     /// How many of the app's steps it serves (or the row of an explicit table).
     pub steps: u32,
-    /// How many of those, from the first on, lie within `near`.
-    pub near_steps: u32,
-    /// The locality that no job of the near steps exceeds.
-    pub near: Locality,
     /// The locality that no job exceeds.
     pub level: Locality,
     /// log V with these GPUs.
@@ -58,48 +55,29 @@ impl Placed {
     }
 }
 
-/// Most steps for which an app of many jobs bids mixtures of two localities.
-const MIXED_STEPS: usize = 0;
-
 impl AppState {
     /// The bid on an offer: patterns that are worth more than nothing, by steps, coarser locality
-    /// first.
+    /// first; a closer one is listed only if it is worth more.
     pub fn patterns(&self, offer: &FreeSet, chunks: &Chunks) -> Vec<Pattern> {
         let steps = self.steps(offer.total());
-        let ladders: Vec<Ladder> = self
-            .levels()
-            .into_iter()
-            .map(|level| Ladder::new(self, offer, chunks, &steps, level))
-            .collect();
+        let held = self.held_rates(offer.topology());
+        let mut ladders: SmallVec<[Ladder; 4]> =
+            self.levels().map(|level| Ladder::new(self, &held, level)).collect();
         let floor = self.log_v_empty();
         let value = self.value();
-        let mixes = self.stopping == Stopping::All && self.jobs.len() > 1;
-        let mut patterns = Vec::new();
-        for count in 1..=steps.len() {
+        let mut patterns = Vec::with_capacity(steps.len() * ladders.len());
+        for (count, step) in (1..).zip(&steps) {
             let mut coarser = floor;
-            for (at, ladder) in ladders.iter().enumerate() {
-                let log_v = value.log_v(ladder.pace(count));
-                if count <= ladder.fits() && log_v > coarser {
-                    patterns.push(Pattern {
-                        steps: count as u32,
-                        near_steps: 0,
-                        near: ladder.level(),
-                        level: ladder.level(),
-                        log_v,
-                        uses: ladder.uses(count),
-                    });
-                    coarser = log_v;
+            for ladder in &mut ladders {
+                ladder.climb(self, offer, chunks, *step);
+                if !ladder.fits() {
+                    continue;
                 }
-                if mixes && count <= MIXED_STEPS {
-                    let finer = &ladders[at + 1..];
-                    mix(
-                        &steps[..count],
-                        ladder,
-                        finer,
-                        floor,
-                        |pace| value.log_v(pace),
-                        &mut patterns,
-                    );
+                let log_v = value.log_v(ladder.pace());
+                if log_v > coarser {
+                    let (level, uses) = (ladder.level(), ladder.uses());
+                    patterns.push(Pattern { steps: count, level, log_v, uses });
+                    coarser = log_v;
                 }
             }
         }
@@ -109,21 +87,20 @@ impl AppState {
     /// Finds the GPUs of a pattern and takes them from `free`; `None` (and `free` unchanged) when
     /// they can't be had.
     pub fn place(&self, pattern: &Pattern, free: &mut FreeSet) -> Option<Placed> {
-        let mut wanted: Vec<(usize, u32, Locality)> = Vec::new();
-        for (at, step) in (0..pattern.steps).zip(self.steps(u32::MAX)) {
-            let level = if at < pattern.near_steps { pattern.near } else { pattern.level };
+        let mut wanted: SmallVec<[Step; 16]> = SmallVec::new();
+        for step in self.steps(pattern.gpus()) {
             match wanted.last_mut() {
-                Some((job, gpus, _)) if *job == step.job => *gpus += step.gpus,
-                _ => wanted.push((step.job, step.gpus, level)),
+                Some(last) if last.job == step.job => last.gpus += step.gpus,
+                _ => wanted.push(step),
             }
         }
         let topology = free.shared_topology();
         let mut rates = self.held_rates(&topology);
         let mut parts: Vec<Part> = Vec::with_capacity(wanted.len());
-        for (job, gpus, level) in wanted {
+        for Step { job, gpus } in wanted {
             let state = &self.jobs[job];
             let near = Near { held: &state.held, previous: &state.previous };
-            let level = level.max(topology.locality(&state.held));
+            let level = pattern.level.max(topology.locality(&state.held));
             let Some(bundle) = fit(free, gpus, level, near) else {
                 for part in &parts {
                     free.give(&part.bundle);
@@ -138,11 +115,10 @@ impl AppState {
     }
 
     /// The steps in the order of service, up to so many GPUs in all.
-    pub(super) fn steps(&self, limit: u32) -> Vec<Step> {
-        let mut steps = Vec::new();
+    fn steps(&self, limit: u32) -> SmallVec<[Step; 16]> {
+        let mut steps = SmallVec::new();
         let mut left = limit;
-        let order = if self.jobs.len() == 1 { vec![0] } else { self.job_order() };
-        for job in order {
+        for job in self.job_order() {
             let state = &self.jobs[job];
             let mut has = state.held.gpus();
             while has < state.max {
@@ -162,43 +138,16 @@ impl AppState {
     }
 
     /// Localities between which some job can tell a difference, coarsest first.
-    pub(super) fn levels(&self) -> Vec<Locality> {
-        let tells = |level: &Locality| {
-            self.jobs.iter().any(|job| job.profile.distinct_levels().any(|l| l == *level))
-        };
-        Locality::ALL.into_iter().rev().filter(tells).collect()
-    }
-}
-
-/// Adds the patterns of all `steps` that lie partly within a finer locality, cut between jobs.
-fn mix(
-    steps: &[Step],
-    coarse: &Ladder,
-    finer: &[Ladder],
-    floor: f64,
-    log_v: impl Fn(f64) -> f64,
-    patterns: &mut Vec<Pattern>,
-) {
-    let count = steps.len();
-    if count > coarse.fits() {
-        return;
-    }
-    for fine in finer {
-        for near in (1..count.min(fine.fits() + 1)).filter(|at| steps[*at].job != steps[at - 1].job)
-        {
-            let pace = fine.pace(near) + coarse.pace(count) - coarse.pace(near);
-            let log_v = log_v(pace);
-            if log_v > floor && pace > coarse.pace(count) {
-                patterns.push(Pattern {
-                    steps: count as u32,
-                    near_steps: near as u32,
-                    near: fine.level(),
-                    level: coarse.level(),
-                    log_v,
-                    uses: fine.uses(near).plus(&coarse.uses(count).minus(&coarse.uses(near))),
-                });
+    fn levels(&self) -> impl Iterator<Item = Locality> {
+        let mut tells = [false; 4];
+        let mut before = None;
+        for job in &self.jobs {
+            if before != Some(&job.profile) {
+                job.profile.distinct_levels().for_each(|level| tells[level.index()] = true);
+                before = Some(&job.profile);
             }
         }
+        Locality::ALL.into_iter().rev().filter(move |level| tells[level.index()])
     }
 }
 
@@ -208,7 +157,7 @@ mod tests {
 
     use super::*;
     use crate::SlotId;
-    use crate::app::{Job, Profile};
+    use crate::app::{Job, Profile, Stopping};
     use crate::cluster::{MachineSpec, Topology};
 
     fn offer() -> FreeSet {
@@ -290,26 +239,5 @@ mod tests {
         assert!(!app.patterns(&free, &rows()).is_empty());
         free.take(&machine);
         assert_eq!(app.patterns(&free, &rows()), vec![]);
-    }
-
-    #[test]
-    fn a_search_bids_mixtures_of_localities() {
-        let profile = Profile::new([1.0, 1.0, 2.0, 2.0]).expect("valid");
-        let jobs = vec![Job::waiting(2, 2, 100.0, profile); 3];
-        let app = AppState::new(50.0, 100.0, Stopping::All, jobs).with_rho_empty(Some(1e6));
-        let patterns = app.patterns(&offer(), &rows());
-        let three: Vec<_> = patterns.iter().filter(|p| p.steps == 3).collect();
-        // Rates 3 to 6: each job within a machine doubles its own.
-        let rates: Vec<u32> = three
-            .iter()
-            .map(|p| (300.0 / ((-p.log_v).exp() * 100.0 - 50.0)).round() as u32)
-            .collect();
-        assert_eq!(rates, vec![3, 4, 5, 6]);
-        let chunks: Vec<u32> = three.iter().map(|p| p.uses.0.iter().sum::<u32>() - 6).collect();
-        assert_eq!(chunks, vec![0, 1, 2, 3]);
-        for pattern in &patterns {
-            let placed = app.place(pattern, &mut offer()).expect("an empty cluster");
-            assert!(placed.log_v >= pattern.log_v - 1e-12);
-        }
     }
 }

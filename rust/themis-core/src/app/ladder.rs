@@ -1,8 +1,10 @@
 //! What an app's steps are worth and take, step by step, at one locality.
 
+use smallvec::SmallVec;
+
 use crate::app::claim::free_within;
 use crate::app::{AppState, Job, Stopping};
-use crate::cluster::{Chunks, FreeSet, Locality, Use};
+use crate::cluster::{Chunks, FreeSet, Locality, Topology, Use};
 
 /// One more piece of GPUs for a job: its gang, or as much again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,67 +13,77 @@ pub(super) struct Step {
     pub(super) gpus: u32,
 }
 
-/// Running totals over steps when every job lies within one locality.
+/// Running totals over steps when every job lies within one locality. Steps of a job follow one
+/// another.
 pub(super) struct Ladder {
     level: Locality,
-    /// After k steps: the sum of all rates (`All`), or the seconds to the first finish (`First`).
-    pace: Vec<f64>,
-    uses: Vec<Use>,
-    /// How many steps the offer can serve at this locality, one job at a time.
-    fits: usize,
+    rates: SmallVec<[f64; 16]>,
+    /// The sum of all rates (`All`), or the seconds to the first finish (`First`).
+    pace: f64,
+    uses: Use,
+    /// Whether the offer can serve every job so far at this locality, one at a time.
+    fits: bool,
+    current: Option<Current>,
+}
+
+/// The job of the last step.
+struct Current {
+    job: usize,
+    /// GPUs that it keeps, and how close together.
+    held: u32,
+    held_level: Locality,
+    gpus: u32,
+}
+
+impl Current {
+    fn new(app: &AppState, topology: &Topology, job: usize) -> Self {
+        let held = &app.jobs[job].held;
+        let (gpus, level) = (held.gpus(), topology.locality(held));
+        Self { job, held: gpus, held_level: level, gpus }
+    }
 }
 
 impl Ladder {
-    pub(super) fn new(
-        app: &AppState,
-        offer: &FreeSet,
-        chunks: &Chunks,
-        steps: &[Step],
-        level: Locality,
-    ) -> Self {
-        let topology = offer.topology();
-        let mut rates = app.held_rates(topology);
-        let mut gpus: Vec<u32> = app.jobs.iter().map(|job| job.held.gpus()).collect();
-        let mut pace = vec![app.pace(&rates)];
-        let mut uses = vec![Use::default()];
-        let mut fits = 0;
-        for step in steps {
-            let job = &app.jobs[step.job];
-            let held = job.held.gpus();
-            let before = gpus[step.job];
-            let now = before + step.gpus;
-            let within = loosest(job, if now == 1 { Locality::Slot } else { level })
-                .max(topology.locality(&job.held));
-            if fits + 1 == uses.len() && now - held <= free_within(offer, &job.held, within) {
-                fits += 1;
-            }
-            let mut used = uses[uses.len() - 1];
-            chunks.grow(&mut used, within, before - held, now - held);
-            uses.push(used);
-            gpus[step.job] = now;
-            let last = pace[pace.len() - 1];
-            let before = std::mem::replace(&mut rates[step.job], job.rate_at(now, within));
-            pace.push(match app.stopping {
-                Stopping::All => last - before + rates[step.job],
-                Stopping::First => app.pace(&rates),
-            });
+    /// Before the first step.
+    pub(super) fn new(app: &AppState, held_rates: &[f64], level: Locality) -> Self {
+        let (rates, pace) = (SmallVec::from_slice(held_rates), app.pace(held_rates));
+        Self { level, rates, pace, uses: Use::default(), fits: true, current: None }
+    }
+
+    /// Takes one more step.
+    pub(super) fn climb(&mut self, app: &AppState, offer: &FreeSet, chunks: &Chunks, step: Step) {
+        if self.current.as_ref().is_none_or(|current| current.job != step.job) {
+            self.current = Some(Current::new(app, offer.topology(), step.job));
         }
-        Self { level, pace, uses, fits }
+        let Some(at) = &mut self.current else { return };
+        let job = &app.jobs[step.job];
+        let (before, now) = (at.gpus, at.gpus + step.gpus);
+        let level = if now == 1 { Locality::Slot } else { self.level };
+        let within = loosest(job, level).max(at.held_level);
+        self.fits = self.fits && now - at.held <= free_within(offer, &job.held, within);
+        chunks.grow(&mut self.uses, within, before - at.held, now - at.held);
+        at.gpus = now;
+        let rate = job.rate_at(now, within);
+        let slower = std::mem::replace(&mut self.rates[step.job], rate);
+        self.pace = match app.stopping {
+            Stopping::All => self.pace - slower + rate,
+            Stopping::First => app.pace(&self.rates),
+        };
     }
 
     pub(super) fn level(&self) -> Locality {
         self.level
     }
 
-    pub(super) fn pace(&self, steps: usize) -> f64 {
-        self.pace[steps]
+    pub(super) fn pace(&self) -> f64 {
+        self.pace
     }
 
-    pub(super) fn uses(&self, steps: usize) -> Use {
-        self.uses[steps]
+    pub(super) fn uses(&self) -> Use {
+        self.uses
     }
 
-    pub(super) fn fits(&self) -> usize {
+    pub(super) fn fits(&self) -> bool {
         self.fits
     }
 }

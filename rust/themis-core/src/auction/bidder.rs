@@ -55,8 +55,6 @@ impl Bidder {
                 let rows = table.rows.iter().enumerate().filter(|(_, row)| useful(row));
                 rows.map(|(at, row)| Pattern {
                     steps: at as u32,
-                    near_steps: 0,
-                    near: Locality::Cluster,
                     level: Locality::Cluster,
                     log_v: row.log_v,
                     uses: chunks.of_bundle(offer.topology(), &row.bundle),

@@ -236,7 +236,8 @@ fn hull(nothing: f64, points: impl Iterator<Item = (u32, f64)>, corners: &mut Ve
         }
         while let [.., before, last] = corners.as_slice() {
             let run = |a: &(u32, f64), b: &(u32, f64)| f64::from(b.0 - a.0);
-            if (last.1 - before.1) * run(before, &point) > (point.1 - before.1) * run(before, last) {
+            if (last.1 - before.1) * run(before, &point) > (point.1 - before.1) * run(before, last)
+            {
                 break;
             }
             corners.pop();

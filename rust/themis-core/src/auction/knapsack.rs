@@ -52,11 +52,7 @@ type Regrets = Vec<f64>;
 
 /// A selection that asks for no more GPUs than there are, worth most at these prices, and the
 /// table behind it.
-pub(super) fn select(
-    chunks: &Chunks,
-    bids: &[Bid<'_>],
-    prices: &Prices,
-) -> (Selection, Table) {
+pub(super) fn select(chunks: &Chunks, bids: &[Bid<'_>], prices: &Prices) -> (Selection, Table) {
     let mut selection = Vec::with_capacity(bids.len());
     let mut core: Vec<Hesitant> = Vec::with_capacity(bids.len());
     let mut bests = Vec::with_capacity(bids.len());

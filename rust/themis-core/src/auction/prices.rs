@@ -80,9 +80,8 @@ impl Contest {
                 *asked += u64::from(most);
             }
         }
-        let crowded = |(contest, asked): (Self, u64)| {
-            (asked > u64::from(contest.free)).then_some(contest)
-        };
+        let crowded =
+            |(contest, asked): (Self, u64)| (asked > u64::from(contest.free)).then_some(contest);
         parts.into_values().filter_map(crowded).collect()
     }
 

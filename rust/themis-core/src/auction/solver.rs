@@ -30,7 +30,7 @@ impl Solver {
             Self::Prices => winners::solve(offer, chunks, bids),
             Self::Greedy => {
                 let solution = Greedy::new(offer, bids).fill();
-                let dual = dual::minimise(chunks, bids, Some(solution.objective()));
+                let dual = dual::minimise(offer, chunks, bids, Some(solution.objective()));
                 (solution, dual)
             }
         }

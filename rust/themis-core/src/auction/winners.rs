@@ -1,10 +1,10 @@
 //! Proportional fairness: disjoint bundles that maximise the sum of log V.
 //!
 //! 1. Greedy gives a first solution and the target of the dual.
-//! 2. The dual finds prices a GPU and a chunk, and with them the certified bound.
+//! 2. The dual finds prices a GPU, a chunk and a crowded part, and with them the certified bound.
 //! 3. The knapsack selects a pattern for every bidder at those prices, no GPU too many.
-//! 4. The selection is placed: what is anchored first, then single machines, then racks, larger
-//!    bundles first; what does not fit goes to the filler.
+//! 4. The selection is placed: what is anchored first, then single machines, then racks, then what
+//!    may lie anywhere, larger bundles first; what does not fit is exchanged for the next best.
 //! 5. With few bidders, selections a little worse at those prices are tried too ([`super::search`]).
 //! 6. Greedy fills what is left, and the best of all solutions stands.
 //!
@@ -71,8 +71,8 @@ pub(super) fn place(
         let bid = &bids[*bidder];
         let pattern = &bid.patterns[*pattern];
         let anchored = bid.bidder.anchor().is_some() || bid.bidder.is_table();
-        let spans = pattern.level.max(Locality::Machine);
-        (!anchored, spans, Reverse(pattern.gpus()), *bidder)
+        let reach = pattern.level.max(Locality::Machine);
+        (!anchored, reach, Reverse(pattern.gpus()), *bidder)
     });
     let mut greedy = Greedy::new(offer, bids);
     let mut whole = true;
@@ -93,7 +93,12 @@ pub(super) fn place(
 }
 
 /// The patterns of up to so many GPUs that are worth more than nothing at these prices, best first.
-fn next_best(bids: &[Bid<'_>], bidder: usize, prices: &Prices, gpus: u32) -> impl Iterator<Item = usize> {
+fn next_best(
+    bids: &[Bid<'_>],
+    bidder: usize,
+    prices: &Prices,
+    gpus: u32,
+) -> impl Iterator<Item = usize> {
     let mut choices = bids[bidder].choices(bidder, prices);
     let nothing = choices[0].surplus;
     choices.retain(|choice| choice.gpus <= gpus && choice.surplus > nothing);

@@ -128,7 +128,7 @@ impl Chunks {
     pub fn of_bundle(&self, topology: &Topology, bundle: &Bundle) -> Use {
         let mut uses = Use::default();
         for ((level, size), amount) in self.rows.iter().zip(&mut uses.0) {
-            let mut parts: Vec<(u32, u32)> = 
+            let mut parts: Vec<(u32, u32)> =
                 bundle.iter().map(|(slot, n)| (topology.part_of(slot, *level), n)).collect();
             parts.sort_unstable();
             for same in parts.chunk_by(|a, b| a.0 == b.0) {
