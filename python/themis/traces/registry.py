@@ -15,6 +15,7 @@ from themis.traces import (
     acme,
     alibaba_spot,
     chronus,
+    gavel,
     helios,
     hyperdrive,
     microsoft_itp,
@@ -22,6 +23,9 @@ from themis.traces import (
     native,
     openb,
     philly,
+    pollux,
+    sacct,
+    swf,
     tiresias,
 )
 from themis.traces.inputs import files_of, is_folder, several_files, with_digest
@@ -43,6 +47,10 @@ READERS: Mapping[str, Reader] = {
         chronus.READER,
         muri.READER,
         tiresias.READER,
+        pollux.READER,
+        gavel.READER,
+        sacct.READER,
+        swf.READER,
         native.READER,
     )
 }
@@ -115,10 +123,9 @@ def recognise(source: Input, format_name: str | None = None) -> tuple[Reader, st
     if format_name is None:
         if found:
             return found[0]
-        expected = "; ".join(f"{reader.name}: {reader.expects}" for reader in known.values())
         raise TraceError(
             f"{source.name}: the format is not recognised: found {source.describe()}; "
-            f"expected one of {expected}"
+            f"expected one of {', '.join(known)}"
         )
     reader = known[format_name]
     for candidate, why in found:

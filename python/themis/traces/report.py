@@ -24,6 +24,9 @@ _LINES = 5
 _VALUES = 3
 
 _ACTIONS = {
+    "earlier attempt": "its run is added to its job",
+    "job step": "left out: it is part of its job",
+    "partial execution": "left out: it is part of its job",
     "repeated row": "counted once",
     "repeated header": "left out",
     "conflicting id": "the earliest row of the id is kept, this one left out",

@@ -216,12 +216,16 @@ class Gathered:
             pl.col(unique).is_first_distinct().alias("first"),
             (~pl.struct(content).is_first_distinct()).alias("again"),
         )
-        self._reject_rows(frame.filter("again"), "repeated row", unique)
+        self.reject(frame.filter("again"), "repeated row", unique)
         clash = ~pl.col("again") & ~pl.col("first")
-        self._reject_rows(frame.filter(clash), "conflicting id", unique)
+        self.reject(frame.filter(clash), "conflicting id", unique)
         return frame.filter("first").drop("again", "first")
 
-    def _reject_rows(self, rows: pl.DataFrame, reason: str, column: str) -> None:
+    def reject(self, rows: pl.DataFrame, reason: str, column: str, *, lost: bool = True) -> None:
+        """Report accepted rows that become no job of their own; `column` has the values shown.
+
+        Their work counts as left out unless it is not `lost`, because another job has it.
+        """
         if rows.is_empty():
             return
         self._rejected.append(
@@ -233,8 +237,9 @@ class Gathered:
                 "file",
             )
         )
-        lost = rows.filter(pl.col("gang_size") > 0).get_column("serial_time_s")
-        self._lost_gpu_s.extend(lost.to_list())
+        if lost:
+            work = rows.filter(pl.col("gang_size") > 0).get_column("serial_time_s")
+            self._lost_gpu_s.extend(work.to_list())
 
     def report(self, jobs: pl.DataFrame, kept: Sequence[Problem] = ()) -> TraceReport:
         """Close the accounts, once `jobs` are final."""

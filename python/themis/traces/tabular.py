@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 
 from themis.errors import TraceError
+from themis.traces.attempts import merge_attempts
 from themis.traces.csvtext import CsvHeader
 from themis.traces.endings import endings, unknown_words
 from themis.traces.reader import (
@@ -73,7 +74,13 @@ class Table:
     idle
         Further columns of the format, which are not used.
     header
-        Names of the columns where the file has no header.
+        Gives the names of a file's columns, where its first line does not.
+    prepare
+        Derives columns of the description from those of the file, and rejects rows that are none.
+    assumed
+        Counts the jobs whose duration rests on an assumption.
+    attempts
+        Whether rows of one id may be attempts of one job (see :mod:`themis.traces.attempts`).
     """
 
     name: str
@@ -96,7 +103,10 @@ class Table:
     gpu_types: str | None = None
     unit: str | None = None
     idle: tuple[str, ...] = ()
-    header: CsvHeader | None = None
+    header: Callable[[Input], CsvHeader] | None = None
+    prepare: Callable[[RowChecks], None] | None = None
+    assumed: Callable[[pl.DataFrame], Problem] | None = None
+    attempts: bool = False
 
     @property
     def needed(self) -> tuple[str, ...]:
@@ -195,11 +205,15 @@ class _Reading:
             used = (*table.needed, *table.texts.values(), *stated, *table.idle)
             unused_columns(self.source, self.gathered, used)
         for part in self.source.parts:
-            yield from text_rows(part, table.header or part.header)
+            yield from text_rows(part, table.header(part) if table.header else part.header)
 
     def take(self, checks: RowChecks) -> None:
         """Gather the rows of one block."""
         table = self.table
+        whole = checks.good
+        if table.prepare is not None:
+            table.prepare(checks)
+        part = whole & ~checks.good  # steps and the like: their work is that of their job
         texts = self._texts(checks)
         columns: dict[str, pl.Series | Floats] = dict(texts)
         if table.job_id is not None:
@@ -223,7 +237,10 @@ class _Reading:
             columns["asked"] = checks.text(table.gpus_each)
         if table.status is not None:
             columns["status"] = endings(texts["word"])
-        self.gathered.add(checks, columns, duration_s * each * count)
+        if table.attempts and table.end is not None and self.clock is not None:
+            ended = self.clock.parse(checks.frame.get_column(table.end))
+            columns["end"] = pl.Series(ended.latest)
+        self.gathered.add(checks, columns, np.where(part, np.nan, duration_s * each * count))
 
     @property
     def _blamed(self) -> str:
@@ -261,7 +278,7 @@ class _Reading:
             return np.ones(len(count)), count
         each = checks.number(table.gpus_each) * table.each_unit
         checks.reject(each < 0, "negative number of GPUs", table.gpus_each)
-        checks.reject(each * count > MAX_GPUS, "number too large", table.gpus_each)
+        checks.reject(np.ceil(each) * count > MAX_GPUS, "number too large", table.gpus_each)
         if self.fractions == "leave_out":
             checks.reject(each != np.floor(each), "fraction of a GPU", table.gpus_each)
         return each, count
@@ -290,9 +307,11 @@ class _Reading:
         content = ["submit", "gang_size", "serial_time_s", "share", *table.texts]
         if table.job_id is None:
             rows = numbered(gathered.rows(unique=None, content=content), table.name)
+        elif table.attempts:
+            rows = merge_attempts(gathered, content)
         else:
             rows = gathered.rows(unique="job_id", content=["submit", "job_id", *content[1:]])
-        origin = None
+        origin = about.origin
         if self.clock is None:
             rows = from_zero(rows.rename({"submit": "submit_s"}), gathered.notes)
             if self.unit == "s":
@@ -326,6 +345,8 @@ class _Reading:
             yield kept_problem(rows, share != share.floor(), problem, "asked")
         if table.status is not None:
             yield unknown_words(rows, table.status)
+        if table.assumed is not None:
+            yield table.assumed(rows)
 
 
 def _alternatives(text: pl.Series) -> pl.Series:
