@@ -25,6 +25,7 @@ _VALUES = 3
 
 _ACTIONS = {
     "earlier attempt": "its run is added to its job",
+    "further row of a job": "left out: it is part of its job",
     "job step": "left out: it is part of its job",
     "partial execution": "left out: it is part of its job",
     "repeated row": "counted once",

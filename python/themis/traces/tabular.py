@@ -59,6 +59,8 @@ class Table:
         GPUs of the job, or how many devices it takes `gpus_each` of.
     gpus_each, each_unit
         Share of each device (a column), and the GPUs that one unit of it means.
+    gpus_asked
+        GPUs as asked for, fractions included, where `gpus` are the whole ones that they need.
     job_id
         Column of ids; without one, jobs are numbered after sorting by their cells.
     duration
@@ -90,6 +92,7 @@ class Table:
     submit: str | None = None
     gpus_each: str | None = None
     each_unit: float = 1.0
+    gpus_asked: str | None = None
     job_id: str | None = None
     duration: str | Duration | None = None
     start: str | None = None
@@ -224,23 +227,22 @@ class _Reading:
                 checks, table.job_id or table.start, table.submit, table.start, table.end
             )
         columns["submit"] = self._submit(checks)
-        each, count = self._gpus(checks)
-        gang = np.ceil(each) * count
-        duration_s = self._duration(checks, each * count)
+        gang, asked = self._gpus(checks)
+        duration_s = self._duration(checks, gang)
         work = duration_s * gang
         checks.work(self._blamed, work)
         columns["gang_size"] = gang
         columns["serial_time_s"] = np.where(gang > 0, work, duration_s)
-        columns["share"] = each
-        columns["whole_gpu_s"] = work - duration_s * each * count
-        if table.gpus_each is not None:
-            columns["asked"] = checks.text(table.gpus_each)
+        columns["asked_gpus"] = asked
+        columns["whole_gpu_s"] = work - duration_s * asked
+        if self._fraction is not None:
+            columns["asked"] = checks.text(self._fraction)
         if table.status is not None:
             columns["status"] = endings(texts["word"])
         if table.attempts and table.end is not None and self.clock is not None:
             ended = self.clock.parse(checks.frame.get_column(table.end))
             columns["end"] = pl.Series(ended.latest)
-        self.gathered.add(checks, columns, np.where(part, np.nan, duration_s * each * count))
+        self.gathered.add(checks, columns, np.where(part, np.nan, duration_s * asked))
 
     @property
     def _blamed(self) -> str:
@@ -270,18 +272,26 @@ class _Reading:
         checks.reject(np.abs(found) > MAX_TIME_S, "number too large", column)
         return pl.Series(found)
 
+    @property
+    def _fraction(self) -> str | None:
+        """Column that can ask for a fraction of a GPU."""
+        return self.table.gpus_asked or self.table.gpus_each
+
     def _gpus(self, checks: RowChecks) -> tuple[Floats, Floats]:
-        """Share of each device, and how many devices."""
-        table = self.table
+        """Whole GPUs of the gang, and GPUs as asked for."""
+        table, column = self.table, self._fraction
         count = checks.gpus(table.gpus)
-        if table.gpus_each is None:
-            return np.ones(len(count)), count
-        each = checks.number(table.gpus_each) * table.each_unit
-        checks.reject(each < 0, "negative number of GPUs", table.gpus_each)
-        checks.reject(np.ceil(each) * count > MAX_GPUS, "number too large", table.gpus_each)
+        if column is None:
+            return count, count
+        found = checks.number(column) * table.each_unit
+        checks.reject(found < 0, "negative number of GPUs", column)
+        gang, asked = (
+            (count, found) if table.gpus_asked else (np.ceil(found) * count, found * count)
+        )
+        checks.reject(gang > MAX_GPUS, "number too large", column)
         if self.fractions == "leave_out":
-            checks.reject(each != np.floor(each), "fraction of a GPU", table.gpus_each)
-        return each, count
+            checks.reject(asked != gang, "fraction of a GPU", column)
+        return gang, asked
 
     def _duration(self, checks: RowChecks, gpus: Floats) -> Floats:
         table = self.table
@@ -304,7 +314,7 @@ class _Reading:
     def workload(self, about: TraceSource) -> Workload:
         """Return all rows as a workload."""
         table, gathered = self.table, self.gathered
-        content = ["submit", "gang_size", "serial_time_s", "share", *table.texts]
+        content = ["submit", "gang_size", "serial_time_s", "asked_gpus", *table.texts]
         if table.job_id is None:
             rows = numbered(gathered.rows(unique=None, content=content), table.name)
         elif table.attempts:
@@ -339,10 +349,9 @@ class _Reading:
 
     def _kept(self, rows: pl.DataFrame) -> Iterator[Problem]:
         table = self.table
-        if table.gpus_each is not None:
-            share = pl.col("share")
-            problem = replace(_FRACTION, column=table.gpus_each)
-            yield kept_problem(rows, share != share.floor(), problem, "asked")
+        if self._fraction is not None:
+            problem = replace(_FRACTION, column=self._fraction)
+            yield kept_problem(rows, pl.col("asked_gpus") != pl.col("gang_size"), problem, "asked")
         if table.status is not None:
             yield unknown_words(rows, table.status)
         if table.assumed is not None:

@@ -1,0 +1,150 @@
+"""The tables of Alibaba PAI: which one a file is, and what they say of a job."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import polars as pl
+
+from themis.traces.csvtext import CsvHeader
+from themis.traces.reader import Input, text_rows
+from themis.traces.rows import Floats, RowChecks
+from themis.traces.schema import MAX_GPUS
+
+__all__ = ["TABLES", "header_of", "instances", "table_of", "tags", "tasks"]
+
+TABLES: Mapping[str, tuple[str, ...]] = {
+    "job": ("job_name", "inst_id", "user", "status", "start_time", "end_time"),
+    "task": (
+        *("job_name", "task_name", "inst_num", "status", "start_time", "end_time"),
+        *("plan_cpu", "plan_mem", "plan_gpu", "gpu_type"),
+    ),
+    "instance": (
+        *("job_name", "task_name", "inst_name", "worker_name", "inst_id"),
+        *("status", "start_time", "end_time", "machine"),
+    ),
+    "group tag": ("inst_id", "user", "gpu_type_spec", "group", "workload"),
+}
+"""Columns of each table that is read."""
+
+_TAGS = dict.fromkeys(("inst_id", "group", "workload", "tag_user"), pl.String())
+_STATUS = re.compile(r"(?i)running|terminated|failed|waiting|interrupted")
+_TIME = re.compile(r"(-?\d+(\.\d+)?)?")
+_HASH = re.compile(r"[0-9a-f]{40,}")
+_WORD = re.compile(r"(?i).*[a-z].*|")
+
+
+def table_of(source: Input) -> str | None:
+    """Which table a file is, by its header or by the cells of its first line."""
+    if source.kind != "csv":
+        return None
+    cells = [cell.strip() for cell in source.first_line.split(",")]
+    for kind, names in TABLES.items():
+        if len(cells) == len(names):
+            alone = "\n" not in source.file.head.strip()
+            named = tuple(cells) == names and not alone
+            return kind if named or _fits(dict(zip(names, cells, strict=True))) else None
+    return None
+
+
+def _fits(row: Mapping[str, str]) -> bool:
+    if "status" not in row:  # group tags: a long hash, and words that are no numbers
+        return bool(_HASH.fullmatch(row["inst_id"]) and _WORD.fullmatch(row["workload"]))
+    times = all(_TIME.fullmatch(row[name]) for name in ("start_time", "end_time"))
+    return times and bool(_STATUS.fullmatch(row["status"]))
+
+
+def header_of(part: Input, kind: str) -> CsvHeader:
+    """Columns of a table, which has a header in some copies only."""
+    names = TABLES[kind]
+    cells = tuple(cell.strip() for cell in part.first_line.split(","))
+    return CsvHeader(names, part.header.line if cells == names else 0, len(names))
+
+
+def tasks(part: Input, notes: list[str]) -> pl.DataFrame:
+    """One row a job: job_name, begin, finish, gpus (whole), gpus_asked, gpu_type of its tasks."""
+
+    def columns(checks: RowChecks) -> dict[str, pl.Series | Floats]:
+        count = checks.gpus("inst_num")
+        each = checks.number("plan_gpu", required=False) / 100
+        each = np.where(np.isnan(each), 0.0, each)
+        checks.reject(each < 0, "negative number of GPUs", "plan_gpu")
+        checks.reject(np.ceil(each) * count > MAX_GPUS, "number too large", "plan_gpu")
+        return {
+            "gpus": np.ceil(each) * count,
+            "asked": np.round(each * count * 1e6),
+            "gpu_type": checks.text("gpu_type"),
+        }
+
+    rows = _rows(part, "task", columns, notes)
+    kinds = pl.col("gpu_type").filter(pl.col("gpus") > 0).drop_nulls().unique().sort()
+    found = rows.group_by("job_name").agg(
+        pl.col("begin").min(),
+        pl.col("finish").max(),
+        pl.col("gpus").cast(pl.Int64).sum(),
+        (pl.col("asked").cast(pl.Int64).sum() / 1e6).alias("gpus_asked"),
+        kinds.str.join("|").replace("", None),
+    )
+    return found.sort("job_name")
+
+
+def instances(part: Input, notes: list[str]) -> pl.DataFrame:
+    """One row a job: job_name, begin, finish, count, from its instances."""
+    rows = _rows(part, "instance", lambda _checks: {}, notes)
+    cut = rows.filter(pl.col("begin").is_null() | pl.col("finish").is_null()).height
+    if cut:
+        notes.append(
+            f"{cut} instances lack a start or an end: their jobs run from the first start to the "
+            "last end that is known"
+        )
+    found = rows.group_by("job_name").agg(
+        pl.col("begin").min(), pl.col("finish").max(), pl.len().cast(pl.Int64).alias("count")
+    )
+    return found.sort("job_name")
+
+
+def tags(part: Input, notes: list[str]) -> pl.DataFrame:
+    """One row a tag: inst_id, tag_user, group, workload; of several for an id, the smallest."""
+    frames = []
+    for checks in text_rows(part, header_of(part, "group tag")):
+        checks.text("inst_id", required=True)
+        _note_unusable(part, checks, notes)
+        frame = checks.frame.filter(pl.Series(checks.good))
+        frames.append(frame.select("inst_id", "group", "workload", tag_user="user"))
+    found = pl.concat(frames) if frames else pl.DataFrame(schema=_TAGS)
+    return found.group_by("inst_id").agg(pl.all().min()).sort("inst_id")
+
+
+def _rows(
+    part: Input,
+    kind: str,
+    columns: Callable[[RowChecks], Mapping[str, pl.Series | Floats]],
+    notes: list[str],
+) -> pl.DataFrame:
+    """Usable rows of a table with job_name, begin and finish (seconds; 0 is missing)."""
+    frames = []
+    for checks in text_rows(part, header_of(part, kind)):
+        job_name = checks.text("job_name", required=True)
+        times = {
+            name: checks.number(column, required=False)
+            for name, column in (("begin", "start_time"), ("finish", "end_time"))
+        }
+        more = columns(checks)
+        _note_unusable(part, checks, notes)
+        frame = pl.DataFrame({"job_name": job_name, **times, **more}).with_columns(
+            pl.col("begin", "finish").fill_nan(None).replace(0.0, None)
+        )
+        frames.append(frame.filter(pl.Series(checks.good)))
+    return pl.concat(frames) if frames else pl.DataFrame(schema={"job_name": pl.String()})
+
+
+def _note_unusable(part: Input, checks: RowChecks, notes: list[str]) -> None:
+    bad = checks.rejected().sort("line")
+    if bad.height:
+        first = bad.row(0, named=True)
+        notes.append(
+            f"{part.name}: {bad.height} rows could not be used; the first is line "
+            f"{first['line']}: {first['reason']} {first['value'] or ''}".rstrip()
+        )
