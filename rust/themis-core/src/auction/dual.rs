@@ -9,8 +9,6 @@
 //! Cost: O(patterns x rows) a price or step, [`ROUNDS`] rounds over the prices and [`STEPS`] steps at
 //! most. Guarantee: the bound holds whatever was found, since any prices do.
 
-use smallvec::SmallVec;
-
 use super::Bid;
 use super::prices::{Contest, Prices};
 use super::solution::Solution;
@@ -54,7 +52,8 @@ fn certified(offer: &FreeSet, chunks: &Chunks, bids: &[Bid<'_>], dual: &Dual) ->
     let mut value = dual.prices.of_everything(chunks.capacity(), &dual.contests);
     for (at, bid) in bids.iter().enumerate() {
         let surplus = respond(bid, at, &dual.prices).0;
-        let more = bid.bidder.relaxed(offer, chunks).map(|relaxed| relaxed.most(&dual.prices.rows));
+        let more =
+            bid.bidder.relaxed(offer, chunks).map(|relaxed| relaxed.most(dual.prices.rows()));
         value += surplus.max(more.unwrap_or(surplus));
     }
     value
@@ -78,7 +77,7 @@ pub(super) fn minimise(
         let sample: Vec<&Bid<'_>> = bids.iter().step_by(bids.len() / SAMPLE).collect();
         let share = sample.len() as f64 / bids.len() as f64;
         let sample = Market::new(chunks, sample, share, Vec::new());
-        start.rows = sample.balance(Prices::zero(sample.bids.len(), &[]), ROUNDS).0.rows;
+        start.set_rows(*sample.balance(Prices::zero(sample.bids.len(), &[]), ROUNDS).0.rows());
         LAST_ROUNDS
     };
     let (mut prices, mut value) = whole.balance(start, rounds);
@@ -108,11 +107,12 @@ impl<'a> Market<'a> {
         for _ in 0..rounds {
             let before = value;
             for row in 0..self.rows {
-                if asked[row] > self.capacity[row] || prices.rows[row] > 0.0 {
-                    prices.rows[row] = 0.0;
+                if asked[row] > self.capacity[row] || prices.rows()[row] > 0.0 {
+                    prices.set_row(row, 0.0);
                     let uses = |pattern: &Pattern| pattern.uses.0[row];
                     let all = 0..self.bids.len();
-                    prices.rows[row] = self.clear(all, uses, self.capacity[row], &prices);
+                    let price = self.clear(all, uses, self.capacity[row], &prices);
+                    prices.set_row(row, price);
                     (value, asked) = self.evaluate(&prices);
                 }
             }
@@ -142,27 +142,21 @@ impl<'a> Market<'a> {
         &self,
         bidders: impl Iterator<Item = usize>,
         uses: impl Fn(&Pattern) -> u32,
-        mut left: f64,
+        left: f64,
         prices: &Prices,
     ) -> f64 {
         let mut steps: Vec<(f64, u32)> = Vec::new();
-        let mut corners = Vec::new();
+        let (mut points, mut corners) = (Vec::new(), Vec::new());
         for bidder in bidders {
             let bid = self.bids[bidder];
+            points.clear();
             let surplus = |p: &Pattern| (uses(p), p.log_v - prices.cost(bidder, p));
-            let points = bid.patterns.iter().map(surplus);
-            hull(bid.bidder.log_v_empty(), points, &mut corners);
+            points.extend(bid.patterns.iter().map(surplus));
+            hull(bid.bidder.log_v_empty(), &mut points, &mut corners);
             let slope = |a: &(u32, f64), b: &(u32, f64)| (b.1 - a.1) / f64::from(b.0 - a.0);
             steps.extend(corners.windows(2).map(|w| (slope(&w[0], &w[1]), w[1].0 - w[0].0)));
         }
-        steps.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
-        for (slope, amount) in steps {
-            left -= f64::from(amount);
-            if left < 0.0 {
-                return slope;
-            }
-        }
-        0.0
+        marginal(&mut steps, left)
     }
 
     /// Subgradient steps of all rows' prices at once, for where no price alone can improve: a step
@@ -181,14 +175,14 @@ impl<'a> Market<'a> {
             }
             if idle > PATIENCE {
                 (allowance, idle) = (allowance / 2.0, 0);
-                prices.rows = best.0.rows;
+                prices.set_rows(*best.0.rows());
                 continue;
             }
             // Slack rows without a price stay without one.
             let mut slope = [0.0; MAX_ROWS];
             for row in 0..self.rows {
                 let excess = asked[row] - self.capacity[row];
-                if excess > 0.0 || prices.rows[row] > 0.0 {
+                if excess > 0.0 || prices.rows()[row] > 0.0 {
                     slope[row] = excess;
                 }
             }
@@ -197,9 +191,11 @@ impl<'a> Market<'a> {
                 break;
             }
             let step = (value - best.1 + allowance) / norm;
-            for (price, slope) in prices.rows.iter_mut().zip(slope) {
+            let mut rows = *prices.rows();
+            for (price, slope) in rows.iter_mut().zip(slope) {
                 *price = (*price + step * slope).max(0.0);
             }
+            prices.set_rows(rows);
         }
         best
     }
@@ -220,13 +216,35 @@ impl<'a> Market<'a> {
     }
 }
 
+/// The slope of the first step, steepest first, for which nothing is left; 0 when all get theirs.
+fn marginal(mut steps: &mut [(f64, u32)], mut left: f64) -> f64 {
+    let amount = |steps: &[(f64, u32)]| steps.iter().map(|step| f64::from(step.1)).sum::<f64>();
+    if amount(steps) <= left {
+        return 0.0;
+    }
+    while steps.len() > 1 {
+        let middle = steps.len() / 2;
+        steps.select_nth_unstable_by(middle, |a, b| b.0.total_cmp(&a.0));
+        let (steep, flat) = steps.split_at_mut(middle);
+        let asked = amount(steep);
+        if asked > left {
+            steps = steep;
+        } else {
+            (steps, left) = (flat, left - asked);
+        }
+    }
+    steps[0].0
+}
+
 /// The corners of the upper concave hull of points, from no use on; uses rise and slopes fall.
-fn hull(nothing: f64, points: impl Iterator<Item = (u32, f64)>, corners: &mut Vec<(u32, f64)>) {
-    let mut points: SmallVec<[(u32, f64); 64]> = points.collect();
-    points.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
+fn hull(nothing: f64, points: &mut [(u32, f64)], corners: &mut Vec<(u32, f64)>) {
+    let by_use = |a: &(u32, f64), b: &(u32, f64)| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1));
+    if !points.is_sorted_by(|a, b| by_use(a, b).is_le()) {
+        points.sort_unstable_by(by_use);
+    }
     corners.clear();
     corners.push((0, nothing));
-    for point in points {
+    for point in points.iter().copied() {
         let last = corners[corners.len() - 1];
         if point.1 <= last.1 {
             continue;

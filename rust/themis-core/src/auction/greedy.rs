@@ -9,6 +9,8 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
+use fixedbitset::FixedBitSet;
+
 use super::Bid;
 use super::solution::Solution;
 use crate::cluster::FreeSet;
@@ -19,28 +21,38 @@ pub(super) struct Greedy<'a> {
     free: FreeSet,
     solution: Solution,
     gpus: Vec<u32>,
-    failed: Vec<Vec<bool>>,
+    /// Patterns that were tried, all bidders' one after another, and where each bidder's begin.
+    failed: FixedBitSet,
+    first: Vec<usize>,
     queue: BinaryHeap<Candidate>,
 }
 
 impl<'a> Greedy<'a> {
     /// Nobody has won anything yet.
     pub(super) fn new(offer: &FreeSet, bids: &'a [Bid<'a>]) -> Self {
+        let mut patterns = 0;
+        let begins = |bid: &Bid<'_>| {
+            patterns += bid.patterns.len();
+            patterns - bid.patterns.len()
+        };
+        let first = bids.iter().map(begins).collect();
         Self {
             bids,
             free: offer.clone(),
             solution: Solution::nothing(bids),
             gpus: vec![0; bids.len()],
-            failed: bids.iter().map(|bid| vec![false; bid.patterns.len()]).collect(),
+            failed: FixedBitSet::with_capacity(patterns),
+            first,
             queue: BinaryHeap::new(),
         }
     }
 
     /// Raises every bidder from where it stands, until nothing more can be had.
     pub(super) fn fill(mut self) -> Solution {
-        for failed in &mut self.failed {
-            failed.fill(false);
+        if self.free.total() == 0 {
+            return self.solution;
         }
+        self.failed.clear();
         for bidder in 0..self.bids.len() {
             self.queue.extend(self.best_step(bidder));
         }
@@ -49,7 +61,7 @@ impl<'a> Greedy<'a> {
             if self.gpus_after(bidder, pattern) <= self.free.total() {
                 self.try_step(bidder, pattern);
             } else {
-                self.failed[bidder][pattern] = true;
+                self.failed.insert(self.first[bidder] + pattern);
             }
             self.queue.extend(self.best_step(bidder));
         }
@@ -65,7 +77,7 @@ impl<'a> Greedy<'a> {
     fn best_step(&self, bidder: usize) -> Option<Candidate> {
         let now = self.solution.log_v[bidder];
         let open = self.bids[bidder].patterns.iter().enumerate().filter(|(at, pattern)| {
-            !self.failed[bidder][*at]
+            !self.failed.contains(self.first[bidder] + *at)
                 && pattern.log_v > now
                 && self.gpus_after(bidder, *at) <= self.free.total()
         });
@@ -86,7 +98,7 @@ impl<'a> Greedy<'a> {
             self.free.give(&part.bundle);
         }
         let placed = bid.bidder.place(&bid.patterns[pattern], &mut self.free);
-        self.failed[bidder][pattern] = true;
+        self.failed.insert(self.first[bidder] + pattern);
         let is_placed = placed.is_some();
         if let Some(win) = placed {
             self.solution.log_v[bidder] = win.log_v;

@@ -31,7 +31,6 @@ struct Other {
 /// A bidder of the core: its other choices, by GPUs.
 #[derive(Clone, Debug)]
 struct Hesitant {
-    least: f64,
     bidder: usize,
     others: Vec<Other>,
 }
@@ -50,57 +49,76 @@ pub(super) struct Table {
 /// Least sum of regrets for every total change in GPUs.
 type Regrets = Vec<f64>;
 
-/// A selection that asks for no more GPUs than there are, worth most at these prices, and the
-/// table behind it.
-pub(super) fn select(chunks: &Chunks, bids: &[Bid<'_>], prices: &Prices) -> (Selection, Table) {
-    let mut selection = Vec::with_capacity(bids.len());
-    let mut core: Vec<Hesitant> = Vec::with_capacity(bids.len());
-    let mut bests = Vec::with_capacity(bids.len());
-    for (bidder, bid) in bids.iter().enumerate() {
-        let (best, others) = hesitate(bid, bidder, prices);
-        let least = others.iter().map(|other| other.regret).fold(f64::INFINITY, f64::min);
-        core.push(Hesitant { least, bidder, others });
-        bests.push((best.gpus, best.surplus));
-        selection.push(best.pattern);
-    }
-    core.sort_by(|a, b| a.least.total_cmp(&b.least).then(a.bidder.cmp(&b.bidder)));
-    core.truncate(CORE);
-    let asked: i64 = bests.iter().map(|(gpus, _)| i64::from(*gpus)).sum();
-    let slack = chunks.capacity()[0] as i64 - asked;
-    let table = Table { core, best: bests, slack, price: prices.rows[0] };
-    for (hesitant, other) in table.core.iter().zip(table.settle()) {
-        if let Some(other) = other {
-            selection[hesitant.bidder] = other.pattern;
+impl Table {
+    /// The table of these bidders at these prices, and the pattern that each likes best.
+    pub(super) fn new(chunks: &Chunks, bids: &[Bid<'_>], prices: &Prices) -> (Self, Selection) {
+        let bests: Vec<Choice> =
+            bids.iter().enumerate().map(|(at, bid)| favourite(bid, at, prices)).collect();
+        let mut regrets: Vec<(f64, usize)> = bids
+            .iter()
+            .enumerate()
+            .map(|(at, bid)| (least_regret(bid, at, prices, &bests[at]), at))
+            .collect();
+        let least = |a: &(f64, usize), b: &(f64, usize)| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1));
+        if regrets.len() > CORE {
+            regrets.select_nth_unstable_by(CORE, least);
+            regrets.truncate(CORE);
         }
+        regrets.sort_unstable_by(least);
+        let hesitant = |(_, bidder): &(f64, usize)| Hesitant {
+            bidder: *bidder,
+            others: others(&bids[*bidder], *bidder, prices, &bests[*bidder]),
+        };
+        let core = regrets.iter().map(hesitant).collect();
+        let asked: i64 = bests.iter().map(|best| i64::from(best.gpus)).sum();
+        let slack = chunks.capacity()[0] as i64 - asked;
+        let selection = bests.iter().map(|best| best.pattern).collect();
+        let best = bests.iter().map(|best| (best.gpus, best.surplus)).collect();
+        (Self { core, best, slack, price: prices.gpu() }, selection)
     }
-    (selection, table)
+
+    /// A selection that asks for no more GPUs than there are, worth most at these prices: what
+    /// everybody likes best, with the changes that the core makes.
+    pub(super) fn select(&self, mut selection: Selection) -> Selection {
+        for (hesitant, other) in self.core.iter().zip(self.settle()) {
+            if let Some(other) = other {
+                selection[hesitant.bidder] = other.pattern;
+            }
+        }
+        selection
+    }
 }
 
-/// The best choice of a bidder, and for every other count of GPUs the choice of least regret.
-/// Ties: fewest GPUs, then pattern order.
-fn hesitate(bid: &Bid<'_>, bidder: usize, prices: &Prices) -> (Choice, Vec<Other>) {
-    let mut all = bid.choices(bidder, prices);
+/// The best choice of a bidder. Ties: fewest GPUs, then pattern order.
+fn favourite(bid: &Bid<'_>, bidder: usize, prices: &Prices) -> Choice {
+    let better = |best: Choice, one: Choice| {
+        let order = one.surplus.total_cmp(&best.surplus).then(best.gpus.cmp(&one.gpus));
+        if order.is_gt() { one } else { best }
+    };
+    bid.choices(bidder, prices).reduce(better).expect("invariant: nothing is a choice")
+}
+
+/// What a bidder gives up at least when it takes another count of GPUs.
+fn least_regret(bid: &Bid<'_>, bidder: usize, prices: &Prices, best: &Choice) -> f64 {
+    let within = |c: &Choice| c.gpus != best.gpus && c.gpus.abs_diff(best.gpus) <= WINDOW as u32;
+    let others = bid.choices(bidder, prices).filter(within);
+    others.map(|choice| best.surplus - choice.surplus).fold(f64::INFINITY, f64::min)
+}
+
+/// For every other count of GPUs the choice of least regret. Ties: pattern order.
+fn others(bid: &Bid<'_>, bidder: usize, prices: &Prices, best: &Choice) -> Vec<Other> {
+    let mut all: Vec<Choice> = bid.choices(bidder, prices).collect();
     all.sort_by(|a, b| {
         let better = b.surplus.total_cmp(&a.surplus);
         a.gpus.cmp(&b.gpus).then(better).then(a.pattern.cmp(&b.pattern))
     });
     all.dedup_by_key(|choice| choice.gpus);
-    let mut best = all[0];
-    for choice in &all[1..] {
-        if choice.surplus > best.surplus {
-            best = *choice;
-        }
-    }
-    let others = all.into_iter().filter(|choice| choice.gpus != best.gpus);
-    let others = others
-        .map(|choice| Other {
-            gpus: choice.gpus as i32 - best.gpus as i32,
-            regret: best.surplus - choice.surplus,
-            pattern: choice.pattern,
-        })
-        .filter(|other| other.gpus.abs() <= WINDOW)
-        .collect();
-    (best, others)
+    let others = all.into_iter().filter(|choice| choice.gpus != best.gpus).map(|choice| Other {
+        gpus: choice.gpus as i32 - best.gpus as i32,
+        regret: best.surplus - choice.surplus,
+        pattern: choice.pattern,
+    });
+    others.filter(|other| other.gpus.abs() <= WINDOW).collect()
 }
 
 const WIDTH: usize = (2 * WINDOW + 1) as usize;
@@ -113,8 +131,8 @@ impl Table {
         let mut regrets = nobody();
         let mut taken: Vec<Vec<u8>> = Vec::with_capacity(self.core.len());
         for hesitant in &self.core {
-            let mut choice = vec![0; WIDTH];
-            regrets = add(&regrets, hesitant, |after, at| choice[after] = at);
+            let (next, choice) = add_noting(&regrets, hesitant);
+            regrets = next;
             taken.push(choice);
         }
         let mut changes = vec![None; self.core.len()];
@@ -150,7 +168,7 @@ impl Table {
     /// log c, from the table with everybody and the tables that leave one out. `log_v` is the
     /// bidder's value in the selection.
     pub(super) fn log_payments(&self, bidders: &[(usize, f64)]) -> Vec<f64> {
-        let all = self.core.iter().fold(nobody(), |sum, one| add(&sum, one, |_, _| {}));
+        let all = self.core.iter().fold(nobody(), |sum, one| add(&sum, one));
         let Some((_, worth)) = self.peak(&all, self.slack) else { return vec![0.0; bidders.len()] };
         let mut without: Vec<Option<f64>> = vec![None; self.best.len()];
         for (bidder, _) in bidders {
@@ -189,9 +207,7 @@ impl Table {
             return;
         }
         let middle = part.start + part.len() / 2;
-        let with = |more: &[Hesitant]| {
-            more.iter().fold(outside.clone(), |sum, one| add(&sum, one, |_, _| {}))
-        };
+        let with = |more: &[Hesitant]| more.iter().fold(outside.clone(), |sum, one| add(&sum, one));
         let (left, right) = (part.start..middle, middle..part.end);
         self.leave_out(left.clone(), &with(&self.core[right.clone()]), wanted, without);
         self.leave_out(right, &with(&self.core[left]), wanted, without);
@@ -205,22 +221,45 @@ fn nobody() -> Regrets {
     regrets
 }
 
-/// The table with one more bidder; `chosen(change, choice)` hears of every improvement.
-fn add(regrets: &Regrets, one: &Hesitant, mut chosen: impl FnMut(usize, u8)) -> Regrets {
+/// The table with one more bidder.
+fn add(regrets: &Regrets, one: &Hesitant) -> Regrets {
     let mut next = regrets.clone();
-    for (choice, other) in (1..=u8::MAX).zip(&one.others) {
-        let from = other.gpus.min(0).unsigned_abs() as usize;
-        let until = WIDTH - other.gpus.max(0) as usize;
-        for (before, so_far) in regrets.iter().enumerate().take(until).skip(from) {
-            let after = (before as i32 + other.gpus) as usize;
-            let sum = so_far + other.regret;
-            if sum < next[after] {
-                next[after] = sum;
-                chosen(after, choice);
-            }
+    for other in &one.others {
+        let (before, after) = shifted(regrets, &mut next, other.gpus);
+        for (so_far, sum) in before.iter().zip(after) {
+            let more = so_far + other.regret;
+            *sum = if more < *sum { more } else { *sum };
         }
     }
     next
+}
+
+/// The same, and which choice led to each total: 0, or that many in the order of the others.
+fn add_noting(regrets: &Regrets, one: &Hesitant) -> (Regrets, Vec<u8>) {
+    let mut next = regrets.clone();
+    let mut chosen = vec![0; WIDTH];
+    for (choice, other) in (1..=u8::MAX).zip(&one.others) {
+        let (before, after) = shifted(regrets, &mut next, other.gpus);
+        let from = other.gpus.max(0) as usize;
+        for ((so_far, sum), chosen) in before.iter().zip(after).zip(&mut chosen[from..]) {
+            let more = so_far + other.regret;
+            if more < *sum {
+                (*sum, *chosen) = (more, choice);
+            }
+        }
+    }
+    (next, chosen)
+}
+
+/// The totals before a change and, beside them, those after it.
+fn shifted<'a>(before: &'a [f64], after: &'a mut [f64], gpus: i32) -> (&'a [f64], &'a mut [f64]) {
+    let by = gpus.unsigned_abs() as usize;
+    let width = before.len() - by;
+    if gpus >= 0 {
+        (&before[..width], &mut after[by..])
+    } else {
+        (&before[by..], &mut after[..width])
+    }
 }
 
 #[cfg(test)]
@@ -232,7 +271,7 @@ mod tests {
             .iter()
             .map(|(gpus, regret)| Other { gpus: *gpus, regret: *regret, pattern: None })
             .collect();
-        Hesitant { least: 0.0, bidder, others }
+        Hesitant { bidder, others }
     }
 
     fn table(slack: i64) -> Table {
@@ -262,7 +301,7 @@ mod tests {
     fn the_programme_finds_the_best_combination() {
         for slack in -9..9 {
             let table = table(slack);
-            let all = table.core.iter().fold(nobody(), |sum, one| add(&sum, one, |_, _| {}));
+            let all = table.core.iter().fold(nobody(), |sum, one| add(&sum, one));
             let worth = table.peak(&all, slack).map(|peak| peak.1).expect("some change fits");
             assert!((worth - brute(&table, None, slack)).abs() < 1e-12, "slack {slack}");
             let changes = table.settle();

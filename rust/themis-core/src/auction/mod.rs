@@ -104,14 +104,18 @@ struct Choice {
 
 impl Bid<'_> {
     /// Nothing, then every pattern, at what they cost this bidder.
-    fn choices(&self, bidder: usize, prices: &Prices) -> Vec<Choice> {
+    fn choices<'b>(
+        &'b self,
+        bidder: usize,
+        prices: &'b Prices,
+    ) -> impl Iterator<Item = Choice> + use<'b, '_> {
         let nothing = Choice { surplus: self.bidder.log_v_empty(), gpus: 0, pattern: None };
-        let patterns = self.patterns.iter().enumerate().map(|(at, pattern)| Choice {
+        let patterns = self.patterns.iter().enumerate().map(move |(at, pattern)| Choice {
             surplus: pattern.log_v - prices.cost(bidder, pattern),
             gpus: pattern.gpus(),
             pattern: Some(at),
         });
-        std::iter::once(nothing).chain(patterns).collect()
+        std::iter::once(nothing).chain(patterns)
     }
 }
 
@@ -144,18 +148,20 @@ pub fn run_round(
         .collect();
 
     // 3. Proportional fairness, with a certified bound.
-    let (solution, dual) = rules.solver.solve(offer, &chunks, &bids);
-    let objective = solution.objective();
-    let upper_bound = dual::upper_bound(offer, &chunks, &bids, &solution, &dual);
+    let solved = rules.solver.solve(offer, &chunks, &bids);
+    let objective = solved.solution.objective();
+    let upper_bound = dual::upper_bound(offer, &chunks, &bids, &solved.solution, &solved.dual);
 
     // 4. Hidden payments: what each winner costs the others.
-    let payments = payments::hidden_payments(rules.solver, offer, &chunks, &bids, &solution, &dual);
+    let payments = payments::hidden_payments(rules.solver, offer, &chunks, &bids, &solved);
 
     // 5. Charge.
     let patterns: Vec<Vec<Pattern>> = bids.into_iter().map(|bid| bid.patterns).collect();
     let mut outcome = Outcome::new(entrants, order, objective, upper_bound);
     let mut free = offer.clone();
-    for (((at, win), patterns), c) in seen.iter().zip(solution.wins).zip(patterns).zip(payments) {
+    for (((at, win), patterns), c) in
+        seen.iter().zip(solved.solution.wins).zip(patterns).zip(payments)
+    {
         let entry = outcome.entries[*at].see(patterns, win.as_ref(), c);
         charge::charge(entry, win, rules.payment, offer, draws);
         entry.keep(&mut free);

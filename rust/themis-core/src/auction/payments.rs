@@ -7,9 +7,7 @@
 //! without each winner instead, since a table's bundles do not fit the rows of prices; so are those
 //! of the greedy solver, so that both sides of the fraction come from the same one.
 
-use super::dual::Dual;
-use super::knapsack;
-use super::solution::Solution;
+use super::solver::Solved;
 use super::{Bid, Solver};
 use crate::cluster::{Chunks, FreeSet};
 
@@ -19,9 +17,9 @@ pub(super) fn hidden_payments(
     offer: &FreeSet,
     chunks: &Chunks,
     bids: &[Bid<'_>],
-    solution: &Solution,
-    dual: &Dual,
+    solved: &Solved,
 ) -> Vec<f64> {
+    let solution = &solved.solution;
     let content: Vec<bool> = bids
         .iter()
         .zip(&solution.log_v)
@@ -36,21 +34,19 @@ pub(super) fn hidden_payments(
     if winners.is_empty() {
         return payments;
     }
-    let again = solver == Solver::Greedy || bids.iter().any(|bid| bid.bidder.is_table());
-    let logs: Vec<f64> = if again {
-        let again = |winner: &usize| {
-            let without = solver.solve_without(offer, chunks, bids, *winner);
-            solution.objective_of_others(*winner) - without
-        };
-        winners.iter().map(again).collect()
-    } else {
-        let (selection, table) = knapsack::select(chunks, bids, &dual.prices);
+    let logs: Vec<f64> = if let Some((table, selection)) = &solved.knapsack {
         let value = |winner: &usize| {
             let bid = &bids[*winner];
             let chosen = selection[*winner].map(|pattern| bid.patterns[pattern].log_v);
             (*winner, chosen.unwrap_or(bid.bidder.log_v_empty()))
         };
         table.log_payments(&winners.iter().map(value).collect::<Vec<_>>())
+    } else {
+        let again = |winner: &usize| {
+            let without = solver.solve_without(offer, chunks, bids, *winner);
+            solution.objective_of_others(*winner) - without
+        };
+        winners.iter().map(again).collect()
     };
     for (winner, log_c) in winners.into_iter().zip(logs) {
         payments[winner] = log_c.exp().clamp(f64::MIN_POSITIVE, 1.0);

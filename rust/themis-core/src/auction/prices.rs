@@ -13,8 +13,9 @@ use crate::cluster::{FreeSet, Locality, MAX_ROWS};
 /// A price a row, and what each bidder pays a GPU beside.
 #[derive(Clone, Debug)]
 pub(super) struct Prices {
-    /// A price a row of [`crate::cluster::Chunks`].
-    pub(super) rows: [f64; MAX_ROWS],
+    /// A price a row of [`crate::cluster::Chunks`], and the number of rows up to the last priced.
+    rows: [f64; MAX_ROWS],
+    priced: usize,
     /// The toll of every contest.
     tolls: Vec<f64>,
     /// Tolls of each bidder by the locality of a pattern; a finer one pays for all parts around it.
@@ -25,7 +26,30 @@ impl Prices {
     /// Everything is free of charge.
     pub(super) fn zero(bidders: usize, contests: &[Contest]) -> Self {
         let (tolls, of_bidder) = (vec![0.0; contests.len()], vec![[0.0; 4]; bidders]);
-        Self { rows: [0.0; MAX_ROWS], tolls, of_bidder }
+        Self { rows: [0.0; MAX_ROWS], priced: 0, tolls, of_bidder }
+    }
+
+    /// A price a row.
+    pub(super) fn rows(&self) -> &[f64; MAX_ROWS] {
+        &self.rows
+    }
+
+    /// The price of a GPU anywhere.
+    pub(super) fn gpu(&self) -> f64 {
+        self.rows[0]
+    }
+
+    /// Sets the prices of all rows.
+    pub(super) fn set_rows(&mut self, rows: [f64; MAX_ROWS]) {
+        self.priced = rows.iter().rposition(|price| *price > 0.0).map_or(0, |last| last + 1);
+        self.rows = rows;
+    }
+
+    /// Sets the price of one row.
+    pub(super) fn set_row(&mut self, row: usize, price: f64) {
+        let mut rows = self.rows;
+        rows[row] = price;
+        self.set_rows(rows);
     }
 
     /// Sets the toll of a contest, for all who take part in it.
@@ -42,7 +66,7 @@ impl Prices {
     #[inline]
     pub(super) fn cost(&self, bidder: usize, pattern: &Pattern) -> f64 {
         let toll = self.of_bidder[bidder][pattern.level.index()];
-        pattern.uses.cost(&self.rows) + toll * f64::from(pattern.gpus())
+        pattern.uses.cost(&self.rows[..self.priced]) + toll * f64::from(pattern.gpus())
     }
 
     /// The price of all that there is.

@@ -111,7 +111,7 @@ impl<'a> Search<'a> {
 
     /// Places a selection that would beat the best one.
     fn leaf(&mut self, regret: f64, uses: Use, limit: f64) {
-        let rows = self.chunks.capacity().iter().zip(uses.0).zip(&self.dual.prices.rows);
+        let rows = self.chunks.capacity().iter().zip(uses.0).zip(self.dual.prices.rows());
         let idle: f64 = rows.map(|((there, used), price)| (there - f64::from(used)) * price).sum();
         if regret + idle > limit || self.tried.contains(&self.chosen) {
             return;
@@ -126,7 +126,7 @@ impl<'a> Search<'a> {
 
 /// What a bidder could choose and what it would give up, least first: less than the gap.
 fn within(bid: &Bid<'_>, bidder: usize, prices: &Prices, gap: f64) -> Vec<(f64, Choice)> {
-    let all = bid.choices(bidder, prices);
+    let all: Vec<Choice> = bid.choices(bidder, prices).collect();
     let best = all.iter().map(|choice| choice.surplus).fold(f64::NEG_INFINITY, f64::max);
     let regrets = all.into_iter().map(|choice| (best - choice.surplus, choice));
     let mut near: Vec<(f64, Choice)> = regrets.filter(|(regret, _)| *regret <= gap).collect();

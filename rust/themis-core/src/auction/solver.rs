@@ -3,9 +3,21 @@
 
 use super::dual::{self, Dual};
 use super::greedy::Greedy;
+use super::knapsack::{Selection, Table};
 use super::solution::Solution;
 use super::{Bid, winners};
 use crate::cluster::{Chunks, FreeSet};
+
+/// What a solver found.
+pub(super) struct Solved {
+    /// The best allocation.
+    pub(super) solution: Solution,
+    /// The prices that bound every allocation.
+    pub(super) dual: Dual,
+    /// The table behind it and what it selected, from which payments can be read; `None` when the
+    /// auction has to be solved again without each winner.
+    pub(super) knapsack: Option<(Table, Selection)>,
+}
 
 /// How the proportionally fair allocation is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -19,19 +31,14 @@ pub enum Solver {
 }
 
 impl Solver {
-    /// The best allocation found, and the prices that bound every allocation.
-    pub(super) fn solve(
-        self,
-        offer: &FreeSet,
-        chunks: &Chunks,
-        bids: &[Bid<'_>],
-    ) -> (Solution, Dual) {
+    /// The best allocation found.
+    pub(super) fn solve(self, offer: &FreeSet, chunks: &Chunks, bids: &[Bid<'_>]) -> Solved {
         match self {
             Self::Prices => winners::solve(offer, chunks, bids),
             Self::Greedy => {
                 let solution = Greedy::new(offer, bids).fill();
                 let dual = dual::minimise(offer, chunks, bids, Some(solution.objective()));
-                (solution, dual)
+                Solved { solution, dual, knapsack: None }
             }
         }
     }
@@ -47,7 +54,7 @@ impl Solver {
         let others = bids.iter().enumerate().filter(|(at, _)| *at != one);
         let others: Vec<Bid<'_>> = others.map(|(_, bid)| bid.clone()).collect();
         let solution = match self {
-            Self::Prices => winners::solve(offer, chunks, &others).0,
+            Self::Prices => winners::solve(offer, chunks, &others).solution,
             Self::Greedy => Greedy::new(offer, &others).fill(),
         };
         solution.objective()

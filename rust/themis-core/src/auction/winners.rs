@@ -12,28 +12,30 @@
 
 use std::cmp::Reverse;
 
-use super::dual::{self, Dual};
+use super::dual;
 use super::greedy::Greedy;
-use super::knapsack::{self, Selection};
+use super::knapsack::{Selection, Table};
 use super::prices::Prices;
 use super::solution::Solution;
-use super::{Bid, exact, search};
+use super::solver::Solved;
+use super::{Bid, Choice, exact, search};
 use crate::cluster::{Chunks, FreeSet, Locality};
 
 /// Bidders up to which greedy runs first. With more, the prices alone come closer.
 const GREEDY_FIRST: usize = 600;
 
-/// The best allocation found, and the prices that bound it.
-pub(super) fn solve(offer: &FreeSet, chunks: &Chunks, bids: &[Bid<'_>]) -> (Solution, Dual) {
+/// The best allocation found.
+pub(super) fn solve(offer: &FreeSet, chunks: &Chunks, bids: &[Bid<'_>]) -> Solved {
     let explicit = bids.iter().all(|bid| bid.bidder.is_table());
     if explicit {
         let solution = exact::improve(offer, bids, Greedy::new(offer, bids).fill());
         let dual = dual::minimise(offer, chunks, bids, Some(solution.objective()));
-        return (solution, dual);
+        return Solved { solution, dual, knapsack: None };
     }
     let first = (bids.len() <= GREEDY_FIRST).then(|| Greedy::new(offer, bids).fill());
     let dual = dual::minimise(offer, chunks, bids, first.as_ref().map(Solution::objective));
-    let (selection, _) = knapsack::select(chunks, bids, &dual.prices);
+    let (table, favourites) = Table::new(chunks, bids, &dual.prices);
+    let selection = table.select(favourites);
     let (placed, whole) = place(offer, bids, &dual.prices, &selection);
     let mut best = match first {
         Some(first) => better(first, placed),
@@ -42,7 +44,8 @@ pub(super) fn solve(offer: &FreeSet, chunks: &Chunks, bids: &[Bid<'_>]) -> (Solu
     if !whole && bids.len() <= search::MOST_BIDDERS {
         best = search::improve(offer, chunks, bids, &dual, best);
     }
-    (best, dual)
+    let fits_rows = !bids.iter().any(|bid| bid.bidder.is_table());
+    Solved { solution: best, dual, knapsack: fits_rows.then_some((table, selection)) }
 }
 
 /// The solution with the larger objective; ties: the first.
@@ -99,7 +102,7 @@ fn next_best(
     prices: &Prices,
     gpus: u32,
 ) -> impl Iterator<Item = usize> {
-    let mut choices = bids[bidder].choices(bidder, prices);
+    let mut choices: Vec<Choice> = bids[bidder].choices(bidder, prices).collect();
     let nothing = choices[0].surplus;
     choices.retain(|choice| choice.gpus <= gpus && choice.surplus > nothing);
     choices.sort_by(|a, b| b.surplus.total_cmp(&a.surplus).then(a.pattern.cmp(&b.pattern)));

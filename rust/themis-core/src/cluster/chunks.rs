@@ -39,12 +39,13 @@ impl Use {
         self
     }
 
-    /// What it costs.
+    /// What it costs at a price a row; rows beyond the last price are free.
     #[inline]
-    pub fn cost(&self, prices: &[f64; MAX_ROWS]) -> f64 {
+    pub fn cost(&self, prices: &[f64]) -> f64 {
         let mut cost = 0.0;
         for (amount, price) in self.0.iter().zip(prices) {
-            cost += f64::from(*amount) * price;
+            // Signed numbers convert several at a time; no cluster has 2^31 GPUs.
+            cost += f64::from(*amount as i32) * price;
         }
         cost
     }
