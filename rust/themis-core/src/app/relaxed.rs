@@ -132,9 +132,10 @@ impl Relaxed {
     /// The same for equal jobs: every number of them, every two localities.
     fn most_alike(&self, jobs: usize, prices: &[f64; MAX_ROWS]) -> f64 {
         let ways = self.jobs.iter().find(|ways| !ways.is_empty());
-        let ways: Vec<(f64, f64)> = ways
+        let mut ways: Vec<(f64, f64)> = ways
             .map(|ways| ways.iter().map(|(rate, uses)| (*rate, uses.cost(prices))).collect())
             .unwrap_or_default();
+        undominated(&mut ways);
         let mut best = self.floor;
         let gang = self.jobs.first().and_then(|ways| ways.first()).map_or(1, |way| way.1.gpus());
         let jobs = jobs.min((self.gpus / gang.max(1)) as usize);
@@ -203,6 +204,17 @@ impl Relaxed {
         }
         best.max(self.floor)
     }
+}
+
+/// Keeps, of (rate, cost), those that are faster than every one that is no dearer.
+fn undominated(ways: &mut Vec<(f64, f64)>) {
+    ways.sort_unstable_by(|a, b| a.1.total_cmp(&b.1).then(b.0.total_cmp(&a.0)));
+    let mut fastest = f64::NEG_INFINITY;
+    ways.retain(|way| {
+        let faster = way.0 > fastest;
+        fastest = fastest.max(way.0);
+        faster
+    });
 }
 
 #[cfg(test)]
