@@ -83,7 +83,7 @@ impl Job {
 }
 
 /// Most GPUs free within one part of a locality: any part, or the one that holds `held`.
-pub(super) fn free_within(free: &FreeSet, held: &Bundle, level: Locality) -> u32 {
+fn free_within(free: &FreeSet, held: &Bundle, level: Locality) -> u32 {
     match held.iter().next() {
         Some((slot, _)) => free.around(slot, level),
         None => free.largest(level),

@@ -2,7 +2,6 @@
 
 use smallvec::SmallVec;
 
-use crate::app::claim::free_within;
 use crate::app::{AppState, Job, Stopping};
 use crate::cluster::{Chunks, FreeSet, Locality, Topology, Use};
 
@@ -60,7 +59,7 @@ impl Ladder {
         let (before, now) = (at.gpus, at.gpus + step.gpus);
         let level = if now == 1 { Locality::Slot } else { self.level };
         let within = loosest(job, level).max(at.held_level);
-        self.fits = self.fits && now - at.held <= free_within(offer, &job.held, within);
+        self.fits = self.fits && now - at.held <= chunks.room(offer, &job.held, within);
         chunks.grow(&mut self.uses, within, before - at.held, now - at.held);
         at.gpus = now;
         let rate = job.rate_at(now, within);

@@ -9,7 +9,6 @@
 //! Equal jobs need no tangent: for every number of them, the reachable (rate, price) pairs are a
 //! polygon between the localities, and a concave function less a linear one is largest on its edges.
 
-use crate::app::claim::free_within;
 use crate::app::ladder::loosest;
 use crate::app::{AppState, Job, Stopping, Value};
 use crate::cluster::{Chunks, FreeSet, Locality, MAX_ROWS, Use};
@@ -99,7 +98,7 @@ fn ways(job: &Job, offer: &FreeSet, chunks: &Chunks) -> Vec<(f64, Use)> {
             total = (total + piece.max(1)).min(job.max);
             let level = loosest(job, if total == 1 { Locality::Slot } else { level })
                 .max(topology.locality(&job.held));
-            if total - held > free_within(offer, &job.held, level) {
+            if total - held > chunks.room(offer, &job.held, level) {
                 break;
             }
             let mut uses = Use::default();

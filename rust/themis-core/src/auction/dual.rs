@@ -103,34 +103,43 @@ impl<'a> Market<'a> {
 
     /// Rounds in which every price in turn becomes the best one, the others given: D never rises.
     fn balance(&self, mut prices: Prices, rounds: u32) -> (Prices, f64) {
-        let (mut value, mut asked) = self.evaluate(&prices);
+        let mut value = f64::INFINITY;
+        // The GPUs first: without a price on them all would ask for far too many chunks.
+        let mut asked = [0.0; MAX_ROWS];
+        asked[0] = f64::INFINITY;
         for _ in 0..rounds {
+            self.clear_rows(&mut prices, &asked);
+            self.clear_contests(&mut prices);
             let before = value;
-            for row in 0..self.rows {
-                if asked[row] > self.capacity[row] || prices.rows()[row] > 0.0 {
-                    prices.set_row(row, 0.0);
-                    let uses = |pattern: &Pattern| pattern.uses.0[row];
-                    let all = 0..self.bids.len();
-                    let price = self.clear(all, uses, self.capacity[row], &prices);
-                    prices.set_row(row, price);
-                    (value, asked) = self.evaluate(&prices);
-                }
-            }
-            for (at, contest) in self.contests.iter().enumerate() {
-                prices.set_toll(at, contest, 0.0);
-                let uses = |pattern: &Pattern| contest.uses(pattern);
-                let bidders = contest.bidders.iter().copied();
-                let toll = self.clear(bidders, uses, f64::from(contest.free), &prices);
-                prices.set_toll(at, contest, toll);
-            }
-            if !self.contests.is_empty() {
-                (value, asked) = self.evaluate(&prices);
-            }
+            (value, asked) = self.evaluate(&prices);
             if before - value <= NEAR_ENOUGH * self.bids.len() as f64 {
                 break;
             }
         }
         (prices, value)
+    }
+
+    /// The best price in turn of every row that has one, or of which too much is asked for.
+    fn clear_rows(&self, prices: &mut Prices, asked: &[f64; MAX_ROWS]) {
+        for (row, asked) in asked.iter().enumerate().take(self.rows) {
+            if *asked > self.capacity[row] || prices.rows()[row] > 0.0 {
+                prices.set_row(row, 0.0);
+                let uses = |pattern: &Pattern| pattern.uses.0[row];
+                let price = self.clear(0..self.bids.len(), uses, self.capacity[row], prices);
+                prices.set_row(row, price);
+            }
+        }
+    }
+
+    /// The best toll of every contest in turn.
+    fn clear_contests(&self, prices: &mut Prices) {
+        for (at, contest) in self.contests.iter().enumerate() {
+            prices.set_toll(at, contest, 0.0);
+            let uses = |pattern: &Pattern| contest.uses(pattern);
+            let bidders = contest.bidders.iter().copied();
+            let toll = self.clear(bidders, uses, f64::from(contest.free), prices);
+            prices.set_toll(at, contest, toll);
+        }
     }
 
     /// The price at which no more is asked for than there is, the other prices given.

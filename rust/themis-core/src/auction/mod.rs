@@ -104,11 +104,7 @@ struct Choice {
 
 impl Bid<'_> {
     /// Nothing, then every pattern, at what they cost this bidder.
-    fn choices<'b>(
-        &'b self,
-        bidder: usize,
-        prices: &'b Prices,
-    ) -> impl Iterator<Item = Choice> + use<'b, '_> {
+    fn choices(&self, bidder: usize, prices: &Prices) -> impl Iterator<Item = Choice> {
         let nothing = Choice { surplus: self.bidder.log_v_empty(), gpus: 0, pattern: None };
         let patterns = self.patterns.iter().enumerate().map(move |(at, pattern)| Choice {
             surplus: pattern.log_v - prices.cost(bidder, pattern),

@@ -70,7 +70,7 @@ pub(super) fn place(
         .collect();
     let gpus = |(bidder, pattern): &(usize, usize)| bids[*bidder].patterns[*pattern].gpus();
     let mut spare = offer.total().saturating_sub(order.iter().map(gpus).sum());
-    order.sort_by_key(|(bidder, pattern)| {
+    order.sort_by_cached_key(|(bidder, pattern)| {
         let bid = &bids[*bidder];
         let pattern = &bid.patterns[*pattern];
         let anchored = bid.bidder.anchor().is_some() || bid.bidder.is_table();

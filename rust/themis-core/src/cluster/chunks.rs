@@ -56,6 +56,7 @@ impl Use {
 pub struct Chunks {
     rows: Vec<(Locality, u32)>,
     capacity: [f64; MAX_ROWS],
+    largest: [u32; 4],
 }
 
 impl Chunks {
@@ -64,9 +65,10 @@ impl Chunks {
     pub fn of(offer: &FreeSet, gangs: &[u32]) -> Self {
         let mut rows = vec![(Locality::Cluster, 1)];
         let topology = offer.topology();
+        let most = Locality::ALL.map(|level| offer.largest(level));
         let mut floor = 1;
         for level in [Locality::Slot, Locality::Machine, Locality::Rack] {
-            let largest = offer.largest(level);
+            let largest = most[level.index()];
             let flat = match level {
                 Locality::Slot => topology.slots() == topology.machines(),
                 Locality::Machine => false,
@@ -90,7 +92,7 @@ impl Chunks {
         for (row, (level, size)) in rows.iter().enumerate() {
             capacity[row] = Self::count(offer, *level, *size);
         }
-        Self { rows, capacity }
+        Self { rows, capacity, largest: most }
     }
 
     fn count(offer: &FreeSet, level: Locality, size: u32) -> f64 {
@@ -123,6 +125,12 @@ impl Chunks {
     /// How much each row has.
     pub fn capacity(&self) -> &[f64; MAX_ROWS] {
         &self.capacity
+    }
+
+    /// Most GPUs on offer within one part of a locality: any part, or the one that holds `held`.
+    pub fn room(&self, offer: &FreeSet, held: &Bundle, level: Locality) -> u32 {
+        let anchor = held.iter().next();
+        anchor.map_or(self.largest[level.index()], |(slot, _)| offer.around(slot, level))
     }
 
     /// What a bundle of given GPUs uses: chunks of the parts that it takes from.

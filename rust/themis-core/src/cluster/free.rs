@@ -167,6 +167,8 @@ struct Buckets {
     free: Vec<u32>,
     by_free: Vec<FixedBitSet>,
     members: Vec<u32>,
+    /// No position of a group is lower.
+    lowest: Vec<usize>,
 }
 
 impl Buckets {
@@ -175,7 +177,8 @@ impl Buckets {
         by_free[0].insert_range(..);
         let mut members = vec![0; largest as usize + 1];
         members[0] = positions as u32;
-        Self { free: vec![0; positions], by_free, members }
+        let lowest = vec![0; largest as usize + 1];
+        Self { free: vec![0; positions], by_free, members, lowest }
     }
 
     fn set(&mut self, position: usize, free: u32) {
@@ -185,20 +188,34 @@ impl Buckets {
         }
         self.by_free[before].remove(position);
         self.members[before] -= 1;
-        self.by_free[free as usize].insert(position);
-        self.members[free as usize] += 1;
+        if self.lowest[before] == position {
+            self.lowest[before] = next_one(&self.by_free[before], position);
+        }
+        let after = free as usize;
+        self.by_free[after].insert(position);
+        self.lowest[after] =
+            if self.members[after] == 0 { position } else { self.lowest[after].min(position) };
+        self.members[after] += 1;
         self.free[position] = free;
     }
 
     fn tightest(&self, gpus: u32) -> Option<usize> {
         let from = gpus.max(1) as usize;
         let bucket = (from..self.by_free.len()).find(|count| self.members[*count] > 0)?;
-        self.by_free[bucket].minimum()
+        Some(self.lowest[bucket])
     }
 
     fn largest(&self) -> u32 {
         self.members.iter().rposition(|members| *members > 0).unwrap_or(0) as u32
     }
+}
+
+/// The first position of a set from this one on; the end of the set if there is none.
+fn next_one(set: &FixedBitSet, from: usize) -> usize {
+    let bits = usize::BITS as usize;
+    let mut words = set.as_slice().iter().enumerate().skip(from / bits);
+    let found = words.find(|(_, word)| **word != 0);
+    found.map_or(set.len(), |(at, word)| at * bits + word.trailing_zeros() as usize)
 }
 
 #[cfg(test)]
