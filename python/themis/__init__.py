@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from themis.comparing import compare
     from themis.comparison import Comparison
     from themis.errors import ClusterError, PolicyError, ScenarioError, ThemisError, TraceError
+    from themis.machine_lists import read_cluster
     from themis.policies import POLICIES
     from themis.profiles import PROFILES, Profile
     from themis.result import Result, load_result
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from themis.simulation import simulate
     from themis.synthetic import generate
     from themis.traces import read_trace
+    from themis.traces.helios_capacity import read_capacity
     from themis.workload import Workload
 
 __all__ = [
@@ -64,6 +66,8 @@ __all__ = [
     "generate",
     "load_result",
     "read_auction",
+    "read_capacity",
+    "read_cluster",
     "read_trace",
     "simulate",
 ]
@@ -80,12 +84,14 @@ _HOMES = {
     "comparison": ("Comparison",),
     "errors": ("ClusterError", "PolicyError", "ScenarioError", "ThemisError", "TraceError"),
     "synthetic": ("generate",),
+    "machine_lists": ("read_cluster",),
     "policies": ("POLICIES",),
     "profiles": ("PROFILES", "Profile"),
     "result": ("Result", "load_result"),
     "settings": ("Settings",),
     "simulation": ("simulate",),
     "traces": ("read_trace",),
+    "traces.helios_capacity": ("read_capacity",),
     "workload": ("Workload",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}

@@ -65,7 +65,9 @@ class ClusterTable(BaseModel):
     model_config = _TABLE
 
     spec: str | None = Field(default=None, description="short form, for example 8x(8x8)")
-    file: str | None = Field(default=None, description="path of a cluster file (TOML)")
+    file: str | None = Field(
+        default=None, description="path of a cluster file (TOML) or of the machine list of a trace"
+    )
     machines: Annotated[tuple[MachineRow, ...], Field(strict=False)] | None = Field(
         default=None, description="the machines themselves"
     )
@@ -224,12 +226,13 @@ class Scenario(BaseModel):
         import polars as pl  # noqa: PLC0415 - a scenario is checked without it
 
         from themis.cluster import Cluster  # noqa: PLC0415 - the same
+        from themis.machine_lists import read_cluster  # noqa: PLC0415 - the same
 
         table = self.cluster
         if table.spec is not None:
             return Cluster.parse(table.spec)
         if table.file is not None:
-            return Cluster.from_toml(table.file)
+            return read_cluster(table.file)
         rows = [
             {**row.model_dump(), "slot_gpus": row.slot_gpus or row.gpus}
             for row in table.machines or ()

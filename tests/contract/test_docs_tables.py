@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from themis.machine_lists import MACHINE_FORMATS
 from themis.policies import POLICIES
 from themis.profiles import PROFILES, Profile
 from themis.traces import csvtext, native
@@ -54,6 +55,10 @@ def test_every_format_is_listed_with_its_options() -> None:
     assert listed == {name: set(reader.options) for name, reader in READERS.items()}
     options = {words(row[0])[0] for row in table(TRACES, "option")}
     assert options == {option for reader in READERS.values() for option in reader.options}
+
+
+def test_every_machine_list_is_listed() -> None:
+    assert {words(row[0])[0] for row in table(TRACES, "list")} == set(MACHINE_FORMATS)
 
 
 def test_every_native_column_is_listed_with_its_other_names() -> None:

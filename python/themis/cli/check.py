@@ -32,7 +32,7 @@ __all__ = ["check"]
 @click.option(
     "--cluster",
     metavar="SPEC",
-    help="Report the load that the trace would offer: 4x(8x8), or a file that ends in .toml.",
+    help="Report the load that the trace would offer: 4x(8x8), a TOML file, or a machine list.",
 )
 @transform_option
 @click.option("--strict", is_flag=True, help="Exit with 4 when there are problems.")
@@ -77,6 +77,7 @@ def check(
 
 def _cluster(text: str) -> Cluster:
     from themis.cluster import Cluster  # noqa: PLC0415 - loads polars
+    from themis.machine_lists import read_cluster  # noqa: PLC0415 - the same
 
     table = cluster_table(text)
-    return Cluster.from_toml(table["file"]) if "file" in table else Cluster.parse(table["spec"])
+    return read_cluster(table["file"]) if "file" in table else Cluster.parse(table["spec"])

@@ -105,8 +105,8 @@ class ScenarioFlags:
 
 
 def cluster_table(text: str) -> dict[str, str]:
-    """Return the cluster table of a scenario for a short form or the path of a TOML file."""
-    if text.endswith(".toml"):
+    """Return the cluster table of a scenario for a short form or the path of a file."""
+    if text.endswith(".toml") or Path(text).is_file():
         return {"file": str(Path(text).absolute())}
     return {"spec": text}
 
@@ -159,7 +159,7 @@ _OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
     click.option(
         "--cluster",
         metavar="SPEC",
-        help="racks x (machines x GPUs), such as 4x(8x8); or a file that ends in .toml.",
+        help="racks x (machines x GPUs), such as 4x(8x8); or a TOML file or machine list.",
     ),
     click.option(
         "--set",

@@ -25,7 +25,7 @@ from themis.traces.source import undecodable
 from themis.traces.stamps import Clock, since_first
 from themis.workload import TraceSource, Workload
 
-__all__ = ["read_job_log"]
+__all__ = ["read_entries", "read_job_log"]
 
 _DETAIL = pl.Struct({"ip": pl.String, "gpus": pl.List(pl.String)})
 _ATTEMPT = pl.Struct({"start_time": pl.String, "end_time": pl.String, "detail": pl.List(_DETAIL)})
@@ -90,6 +90,13 @@ def read_job_log(source: Input, about: TraceSource, clock: Clock, *, span: bool)
     return workload_from_rows(rows, gathered, about.with_origin(origin), kept=kept)
 
 
+def read_entries(source: Input) -> pl.DataFrame:
+    """Entries of the log as columns, for what else they tell; malformed ones are empty."""
+    if source.kind != "json":
+        raise TraceError(f"{source.name}: found {source.describe()}: expected Philly's job log")
+    return _entries(source)[0]
+
+
 def _entries(source: Input) -> tuple[pl.DataFrame, Mask]:
     """Entries of the array as columns, and which of them do not have the shape of a job."""
     data = source.file.read_all()
@@ -142,7 +149,10 @@ def _plain_entry(entry: object) -> dict[str, object] | None:
                 "start_time": _text(attempt.get("start_time")),
                 "end_time": _text(attempt.get("end_time")),
                 "detail": [
-                    {"ip": None, "gpus": [str(gpu) for gpu in _list(machine.get("gpus"))]}
+                    {
+                        "ip": _text(machine.get("ip")),
+                        "gpus": [str(gpu) for gpu in _list(machine.get("gpus"))],
+                    }
                     for machine in _list(attempt.get("detail"))
                 ],
             }
