@@ -8,6 +8,7 @@ from os import PathLike
 
 import polars as pl
 
+from themis.censoring import Censoring, censoring
 from themis.offered_load import ClusterSize, LoadReport, offered_load
 from themis.traces import read_trace
 from themis.traces.report import Problem
@@ -52,6 +53,8 @@ class CheckReport:
         Jobs that can use more than their gang.
     notes
         What the reader and transformations decided.
+    censoring
+        Jobs at both ends of the trace, of which less is known.
     load
         What the workload asks of the cluster, if one was given.
     """
@@ -78,7 +81,14 @@ class CheckReport:
     gangs: tuple[tuple[int, int], ...]
     elastic_jobs: int
     notes: tuple[str, ...]
+    censoring: Censoring
     load: LoadReport | None
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing is in trouble but what the caller chose a repair for, and all can run."""
+        settled = all(problem.settled for problem in self.problems)
+        return settled and not (self.load and self.load.infeasible)
 
     @property
     def clean(self) -> bool:
@@ -112,6 +122,8 @@ class CheckReport:
             "elastic_jobs": self.elastic_jobs,
             "notes": list(self.notes),
             "clean": self.clean,
+            "passed": self.passed,
+            "censoring": self.censoring.to_dict(),
             "load": None if self.load is None else self.load.to_dict(),
         }
 
@@ -119,16 +131,27 @@ class CheckReport:
         """Return the report as lines to read."""
         return "\n".join(self._lines()) + "\n"
 
+    def accounts(self) -> tuple[str, ...]:
+        """Return the report without its classes of trouble, as lines to read."""
+        return tuple(self._accounts())
+
     def _lines(self) -> Iterator[str]:
         yield f"{', '.join(self.paths) or 'workload'}: {self.format} ({self.recognised})"
-        yield (
-            f"{_count(self.rows, self.row_word)} -> {_count(self.jobs_read, 'job')}, "
-            f"{self.rejected:,} left out"
-        )
+        yield self._rows()
         for problem in self.problems:
             yield "  " + _problem_text(problem, self.row_word)
         if not self.problems:
             yield "  no problems found"
+        yield from list(self._accounts())[1:]
+
+    def _rows(self) -> str:
+        return (
+            f"{_count(self.rows, self.row_word)} -> {_count(self.jobs_read, 'job')}, "
+            f"{self.rejected:,} left out"
+        )
+
+    def _accounts(self) -> Iterator[str]:
+        yield self._rows()
         yield (
             f"work: {self.gpu_s_rows:,.0f} GPU-seconds in the rows, {self.gpu_s_read:,.0f} in the "
             f"jobs read, {self.gpu_s:,.0f} in the workload"
@@ -145,6 +168,7 @@ class CheckReport:
         yield f"GPUs a gang: {shares}{more}"
         if self.elastic_jobs:
             yield f"elastic: {_count(self.elastic_jobs, 'job')} can use more than the gang"
+        yield from _censoring_lines(self.censoring, self.row_word)
         for note in self.notes:
             yield f"note: {note}"
         if self.load is not None:
@@ -203,6 +227,7 @@ def check_workload(workload: Workload, cluster: ClusterSize | None = None) -> Ch
         gangs=tuple((int(gpus), int(count)) for gpus, count in gangs.iter_rows()),
         elastic_jobs=jobs.filter(pl.col("max_gpus") > pl.col("gang_size")).height,
         notes=(*(report.notes if report else ()), *workload.notes),
+        censoring=censoring(jobs, report.problems if report else ()),
         load=None if cluster is None else offered_load(workload, cluster),
     )
 
@@ -222,14 +247,36 @@ def _problem_text(problem: Problem, row_word: str) -> str:
     more = ", ..." if problem.count > len(problem.lines) else ""
     word = _count(len(problem.lines), row_word).split(" ", 1)[1]
     lines = ", ".join(problem.places) + more
-    return f"{problem.count:,} x {problem.name}{where}: {word} {lines}{values}; {problem.action}"
+    text = f"{problem.count:,} x {problem.name}{where}: {word} {lines}{values}; {problem.action}"
+    return f"{text}; or {' or '.join(problem.repairs)}" if problem.repairs else text
+
+
+def _censoring_lines(found: Censoring, row_word: str) -> Iterator[str]:
+    cut = (
+        (found.began_before, "began before the trace"),
+        (found.still_running, "still ran at its end"),
+        (found.never_ran, "never ran"),
+    )
+    said = [f"{_count(count, row_word)} {what}" for count, what in cut if count]
+    if said:
+        yield f"not seen whole: {', '.join(said)}"
+    yield (
+        f"ends: {_count(found.at_first_instant, 'job')} at the first instant; "
+        f"{_count(found.past_last_submission, 'job')} past the last submission, for "
+        f"{found.past_gpu_s:,.0f} GPU-seconds more"
+    )
 
 
 def _load_lines(load: LoadReport) -> Iterator[str]:
     yield f"cluster: {load.cluster}, {_count(load.gpus, 'GPU')}"
     for part in load.types:
         figure = "all jobs arrive at once" if part.load is None else f"{part.load:.2f}"
-        yield f"offered load, {part.gpu_types} ({_count(part.gpus, 'GPU')}): {figure}"
+        peak = ""
+        if len(part.over_time) > 1:
+            high = max(part.over_time)
+            at_s = load.bins_from_s + part.over_time.index(high) * load.bin_s
+            peak = f"; most in {load.bin_s:,.0f} s: {high:.2f}, from {at_s:,.0f} s"
+        yield f"offered load, {part.gpu_types} ({_count(part.gpus, 'GPU')}): {figure}{peak}"
     if load.load is not None and not load.drains:
         yield (
             "the backlog cannot drain while jobs arrive: averages over a horizon depend on the "

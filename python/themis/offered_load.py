@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from themis.workload import Workload
 
-__all__ = ["ClusterSize", "LoadReport", "TypeLoad", "offered_load"]
+__all__ = ["MAX_BINS", "ClusterSize", "LoadReport", "TimeBins", "TypeLoad", "offered_load"]
 
 
 class ClusterSize(Protocol):
@@ -24,6 +25,53 @@ class ClusterSize(Protocol):
     @property
     def machines(self) -> pl.DataFrame:
         """One row a machine with gpu_type (String) and gpus (Int64)."""
+
+
+MAX_BINS = 60
+"""Most bins of a load over time."""
+
+_WIDTHS_S = tuple(
+    float(count * unit)
+    for unit, counts in ((60, (1, 5, 15)), (3600, (1, 3, 6, 12)), (86400, (1, 2, 7, 14, 28)))
+    for count in counts
+)
+
+
+@dataclass(frozen=True)
+class TimeBins:
+    """Equal parts of the time in which jobs arrive.
+
+    Parameters
+    ----------
+    start_s
+        Where the first begins: a whole number of widths.
+    width_s
+        Length of each.
+    count
+        How many.
+    """
+
+    start_s: float
+    width_s: float
+    count: int
+
+    @classmethod
+    def of(cls, submit_s: pl.Series) -> TimeBins:
+        """Return the narrowest bins that number at most :data:`MAX_BINS`."""
+        times = submit_s.to_numpy()
+        first, last = float(times.min()), float(times.max())
+        width_s = next((w for w in _WIDTHS_S if (last - first) / w <= MAX_BINS - 2), 0.0)
+        if not width_s:
+            width_s = 28 * 86400.0 * math.ceil((last - first) / (28 * 86400.0) / (MAX_BINS - 2))
+        start_s = math.floor(first / width_s) * width_s
+        return cls(start_s, width_s, math.floor((last - start_s) / width_s) + 1)
+
+    def sums(self, submit_s: pl.Series, weights: pl.Series) -> npt.NDArray[np.float64]:
+        """Add up the weights of the jobs submitted in each bin; one order, so one result."""
+        place = np.floor((submit_s.to_numpy() - self.start_s) / self.width_s).astype(np.int64)
+        place = np.clip(place, 0, self.count - 1)
+        sums = np.bincount(place, weights=weights.to_numpy(), minlength=self.count)
+        return sums.astype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -40,12 +88,15 @@ class TypeLoad:
         Work of the feasible jobs that can run on these types only.
     load
         Their part of what the GPUs can do while jobs arrive; None when all arrive at once.
+    over_time
+        The same of each bin of `LoadReport.bin_s` seconds, by the submissions in it.
     """
 
     gpu_types: str
     gpus: int
     gpu_seconds: float
     load: float | None
+    over_time: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -73,6 +124,9 @@ class LoadReport:
         Ids of the jobs whose gang is larger than the GPUs of its types, in canonical order.
     infeasible_gpu_s
         Their GPU-seconds.
+    bin_s, bins_from_s
+        Length of the bins of `TypeLoad.over_time` and where the first begins; at most
+        :data:`MAX_BINS` of a minute, an hour, a day or a few of those.
     """
 
     cluster: str
@@ -84,6 +138,8 @@ class LoadReport:
     drain_s: float
     infeasible: tuple[str, ...]
     infeasible_gpu_s: float
+    bin_s: float
+    bins_from_s: float
 
     def to_dict(self) -> dict[str, object]:
         """Return the JSON-able form."""
@@ -98,6 +154,7 @@ class LoadReport:
                     "gpus": part.gpus,
                     "gpu_seconds": part.gpu_seconds,
                     "load": part.load,
+                    "over_time": list(part.over_time),
                 }
                 for part in self.types
             ],
@@ -105,6 +162,8 @@ class LoadReport:
             "drain_s": self.drain_s,
             "infeasible": list(self.infeasible),
             "infeasible_gpu_s": self.infeasible_gpu_s,
+            "bin_s": self.bin_s,
+            "bins_from_s": self.bins_from_s,
         }
 
 
@@ -125,8 +184,9 @@ def offered_load(workload: Workload, cluster: ClusterSize) -> LoadReport:
     fits = pl.col("gang_size") <= pl.col("available")
     lost, jobs = jobs.filter(~fits), jobs.filter(fits)
     window_s = _window(workload.jobs.get_column("submit_s"))
+    bins = TimeBins.of(workload.jobs.get_column("submit_s"))
     types = tuple(
-        _type_load(text, asked, available[text], jobs, window_s)
+        _type_load(text, asked, jobs, available[text], window_s, bins)
         for text in sorted(asked, key=lambda text: (text is not None, text or ""))
     )
     return LoadReport(
@@ -139,6 +199,8 @@ def offered_load(workload: Workload, cluster: ClusterSize) -> LoadReport:
         drain_s=max(_left(part, window_s) for part in types),
         infeasible=tuple(lost.get_column("job_id").to_list()),
         infeasible_gpu_s=math.fsum(lost.get_column("serial_time_s").to_list()),
+        bin_s=bins.width_s,
+        bins_from_s=bins.start_s,
     )
 
 
@@ -155,12 +217,13 @@ def _types(text: str | None, sizes: dict[str, int]) -> frozenset[str]:
     return frozenset(part.strip() for part in text.split("|"))
 
 
-def _type_load(
+def _type_load(  # noqa: PLR0913, PLR0917 - the figures of one load belong together
     text: str | None,
     asked: dict[str | None, frozenset[str]],
-    gpus: int,
     jobs: pl.DataFrame,
+    gpus: int,
     window_s: float,
+    bins: TimeBins,
 ) -> TypeLoad:
     """Load of the jobs that may run on these types and on no others."""
     inside = [other for other, kinds in asked.items() if kinds <= asked[text]]
@@ -169,9 +232,12 @@ def _type_load(
     chosen = pl.col("gpu_types").is_in([other for other in inside if other is not None])
     if None in inside:
         chosen = chosen.fill_null(value=True)
-    work = math.fsum(jobs.filter(chosen).get_column("serial_time_s").to_list())
+    mine = jobs.filter(chosen)
+    work = math.fsum(mine.get_column("serial_time_s").to_list())
     load = work / (gpus * window_s) if gpus and window_s > 0 else None
-    return TypeLoad("any" if text is None else text, gpus, work, load)
+    sums = bins.sums(mine.get_column("submit_s"), mine.get_column("serial_time_s"))
+    over_time = tuple((sums / (gpus * bins.width_s)).tolist()) if gpus else ()
+    return TypeLoad("any" if text is None else text, gpus, work, load, over_time)
 
 
 def _left(part: TypeLoad, window_s: float) -> float:

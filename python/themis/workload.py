@@ -19,6 +19,7 @@ import polars as pl
 
 from themis.arguments import real
 from themis.arguments import seed as checked_seed
+from themis.censoring import running_at
 from themis.conditions import jobs_where
 from themis.errors import TraceError
 from themis.grouping import burst_apps
@@ -149,7 +150,14 @@ class Workload:
         end = real("window: end_s", end_s, "a number of seconds", _is_number)
         inside = (pl.col("arrival_s") >= start) & (pl.col("arrival_s") < end)
         what = f"window(start_s={start:g}, end_s={end:g})"
-        return self._of_apps(self.apps.filter(inside), what)
+        kept = self._of_apps(self.apps.filter(inside), what)
+        before = self.jobs.filter(pl.col("submit_s") < start)
+        cut = (
+            (running_at(before, start)[0], "left out would still run at its start"),
+            (running_at(kept.jobs, end)[0], "kept would still run at its end"),
+        )
+        said = [f"{count} jobs {what}" for count, what in cut if count]
+        return replace(kept, notes=(*kept.notes[:-1], "; ".join([kept.notes[-1], *said])))
 
     def sample(
         self,

@@ -46,6 +46,7 @@ SCENARIO_FLAGS = {
     "--format",
     "--generate",
     "--option",
+    "--repair",
     "--transform",
     "--cluster",
     "--set",
@@ -63,17 +64,20 @@ FLAGS = {
     "check": {
         "--format",
         "--option",
+        "--repair",
         "--transform",
         "--cluster",
         "--strict",
+        "--html",
+        "--quiet",
         "--threads",
         "--json",
         "--help",
     },
     "run": SCENARIO_FLAGS | {"--policy"},
     "compare": SCENARIO_FLAGS | {"--policies", "--seeds"},
-    "auction": {"--seed", "--payment", "--solver", "--json", "--help"},
-    "report": {"--out", "--figures", "--force", "--json", "--help"},
+    "auction": {"--seed", "--payment", "--solver", "--json", "--quiet", "--help"},
+    "report": {"--out", "--figures", "--force", "--json", "--quiet", "--help"},
 }
 
 HEAVY = ("polars", "numpy", "pydantic", "rich", "altair", "jinja2")

@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from themis.check import check_trace
+from themis.offered_load import MAX_BINS, offered_load
 from themis.synthetic import generate
+from themis.traces import read_trace
+from themis.traces.schema import apps_from_jobs
+from themis.workload import Workload
+
+Themis = Callable[..., subprocess.CompletedProcess[str]]
 
 DATA = Path(__file__).parents[1] / "data"
 
@@ -141,3 +152,82 @@ def test_repeated_rows_show_before_and_after(tmp_path: Path) -> None:
     assert (report.gpu_s_rows, report.gpu_s_read) == (400.0, 200.0)
     [problem] = report.problems
     assert (problem.name, problem.lines, problem.action) == ("repeated row", (3,), "counted once")
+
+
+def test_the_ends_of_a_trace_are_counted(tmp_path: Path) -> None:
+    """Case 2: finished, never started, still running, began before."""
+    path = write(
+        tmp_path,
+        "id,submit,gpus,start,end\n"
+        "p1,0,1,10,60\np2,20,1,,\np3,30,1,40,None\np4,,1,,90\np5,50,2,55,200\np6,0,1,0,5\n",
+    )
+    report = check_trace(path)
+    assert report.censoring.to_dict() == {
+        "began_before": 1,
+        "still_running": 1,
+        "never_ran": 1,
+        "at_first_instant": 2,
+        "past_last_submission": 1,
+        "past_gpu_s": 290.0,
+    }
+    assert "not seen whole: 1 line began before the trace, 1 line still ran at its end, 1 line" in (
+        report.to_text()
+    )
+
+
+def test_a_window_says_what_it_cuts(tmp_path: Path) -> None:
+    path = write(tmp_path, "id,submit,gpus,duration\na,0,1,100\nb,0,1,10\nc,50,1,10\nd,60,1,99\n")
+    [note] = read_trace(path).window(start_s=50, end_s=100).notes
+    assert note.endswith(
+        "; 1 jobs left out would still run at its start; 1 jobs kept would still run at its end"
+    )
+
+
+@settings(max_examples=60)
+@given(
+    times=st.lists(st.floats(0, 1e9), min_size=1, max_size=30),
+    gangs=st.lists(st.integers(0, 3), min_size=30, max_size=30),
+)
+def test_load_over_time_adds_up(times: list[float], gangs: list[int]) -> None:
+    rows = pl.DataFrame(
+        {
+            "job_id": [f"j{k}" for k in range(len(times))],
+            "app_id": [f"j{k}" for k in range(len(times))],
+            "submit_s": times,
+            "serial_time_s": [100.0] * len(times),
+            "gang_size": gangs[: len(times)],
+            "max_gpus": gangs[: len(times)],
+        }
+    )
+    workload = Workload(apps=apps_from_jobs(rows), jobs=rows)
+    load = offered_load(workload, Pool({"A": 2}))
+    [part] = load.types
+    assert 1 <= len(part.over_time) <= MAX_BINS
+    assert load.bins_from_s <= min(times) < load.bins_from_s + load.bin_s
+    assert max(times) < load.bins_from_s + load.bin_s * (len(part.over_time) + 1e-9)
+    expected = [0.0] * len(part.over_time)
+    for at, gang in zip(times, gangs, strict=False):
+        if 0 < gang <= 2:
+            expected[int((at - load.bins_from_s) // load.bin_s)] += 100 / (2 * load.bin_s)
+    assert part.over_time == pytest.approx(expected)
+
+
+def test_the_page_holds_the_report_and_nothing_from_elsewhere(
+    themis: Themis, trace: Path, tmp_path: Path
+) -> None:
+    trace.write_text(trace.read_text() + "<b>,1,x,1,eve,<i>\n")
+    done = themis("check", "jobs.csv", "--cluster", "2x4", "--html", "page.html")
+    assert (done.returncode, done.stderr.startswith("themis: page: ")) == (0, True), done.stderr
+    page = (tmp_path / "page.html").read_text()
+    assert "not a number" in page
+    assert '<td class="text">x</td>' in page
+    assert "Offered load over time" in page
+    assert page.count("<svg") == 3
+    assert not re.search(r"<script|https?://(?!www\.w3\.org)", page)
+    assert "<b>" not in page
+    quiet = themis("check", "jobs.csv", "--html", "page.html", "--quiet")
+    assert (quiet.returncode, quiet.stderr) == (0, "")
+    assert "Work over time" in (tmp_path / "page.html").read_text()
+    bad = themis("check", "jobs.csv", "--html", "absent/page.html")
+    assert (bad.returncode, bad.stdout) == (3, "")
+    assert "absent/page.html: its directory does not exist" in bad.stderr

@@ -55,7 +55,7 @@ def test_unusable_rows_are_reported(tmp_path: Path) -> None:
         + "1, d, 2018-06-16 04:51:49, -100, 1\n"
         + "1, e, 2018-06-16 04:51:49, 100, 0.5\n"
         + "1, a, 2018-06-16 04:51:49, 100, 1\n"
-        + "2, a, 2018-06-16 04:51:50, 100, 1\n"
+        + "1, a, 2018-06-16 04:51:50, 100, 1\n"
     )
     workload = read_trace(path)
     assert workload.jobs["job_id"].to_list() == ["a"]
@@ -66,9 +66,19 @@ def test_unusable_rows_are_reported(tmp_path: Path) -> None:
         (5, "unreadable time", "start-time", "yesterday"),
         (6, "negative duration", "run-time", "-100"),
         (7, "fraction of a GPU", "num-gpus", "0.5"),
-        (8, "repeated row", "job_id", "a"),
-        (9, "conflicting id", "job_id", "a"),
+        (8, "repeated row", "job_id", "1/a"),
+        (9, "conflicting id", "job_id", "1/a"),
     ]
+
+
+def test_ids_are_those_of_an_experiment(tmp_path: Path) -> None:
+    path = tmp_path / "h.csv"
+    path.write_text(HEADER + "".join(f"{e}, a, 2018-06-16 04:51:49, 100, 1\n" for e in (1, 2)))
+    workload = read_trace(path)
+    assert workload.jobs.select("job_id", "app_id").rows() == [("1/a", "1"), ("2/a", "2")]
+    assert workload.source.report is not None
+    assert workload.source.report.problems == ()
+    assert "experiments share job-ids" in workload.source.report.notes[0]
 
 
 def test_missing_column_is_named(tmp_path: Path) -> None:

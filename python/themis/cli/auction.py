@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from themis.cli.console import Table, number, print_json, print_table
-from themis.cli.options import SEEDS, json_option
+from themis.cli.options import SEEDS, json_option, never_loud_option
 from themis.errors import ScenarioError
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ _SOLVERS = ("prices", "greedy")
 )
 @click.option("--seed", type=SEEDS, metavar="N", help="Seed of lotteries and leftovers.")
 @json_option
+@never_loud_option
 def auction(
     *, file: str, payment: str | None, solver: str | None, seed: int | None, as_json: bool
 ) -> None:

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from themis.cli.console import print_json
+from themis.cli.console import note, print_json
 from themis.cli.exits import ExitCode
-from themis.cli.options import assignments, json_option, threads_option, transform_option
+from themis.cli.options import (
+    assignments,
+    json_option,
+    quiet_option,
+    repair_option,
+    threads_option,
+    transform_option,
+)
+from themis.cli.results import check_page
 from themis.cli.scenario_flags import cluster_table
 from themis.errors import TraceError
 
@@ -34,10 +43,15 @@ __all__ = ["check"]
     metavar="SPEC",
     help="Report the load that the trace would offer: 4x(8x8), a TOML file, or a machine list.",
 )
+@repair_option
 @transform_option
-@click.option("--strict", is_flag=True, help="Exit with 4 when there are problems.")
+@click.option(
+    "--strict", is_flag=True, help="Exit with 4 when there are problems that no --repair settles."
+)
+@click.option("--html", metavar="FILE", help="Write the report as a page with charts, too.")
 @threads_option
 @json_option
+@quiet_option
 @click.pass_context
 def check(
     context: click.Context,
@@ -45,10 +59,13 @@ def check(
     trace: str,
     format_: str | None,
     options: tuple[tuple[str, str], ...],
+    repairs: tuple[tuple[str, str], ...],
     transforms: tuple[str, ...],
     cluster: str | None,
     strict: bool,
+    html: str | None,
     as_json: bool,
+    quiet: bool,
 ) -> None:
     """Say what is wrong with TRACE, by line and class, and what was done about it.
 
@@ -65,13 +82,23 @@ def check(
         )
     steps = parse_transforms(transforms)
     place = None if cluster is None else _cluster(cluster)
+    if repairs:
+        values["repair"] = dict(repairs)
+    if html is not None:
+        check_page(Path(html), force=False)
     workload = read_trace(trace, format_, **values)
-    report = apply_transforms(workload, steps, cluster=place, seed=0).check(place)
+    workload = apply_transforms(workload, steps, cluster=place, seed=0)
+    report = workload.check(place)
+    if html is not None:
+        from themis.report.check_page import write_check_page  # noqa: PLC0415 - charts load slowly
+
+        page = write_check_page(report, workload, html).absolute()
+        note(f"page: {page}", quiet=quiet)
     if as_json:
         print_json(report.to_dict())
     else:
         click.echo(report.to_text(), nl=False)
-    if strict and (report.problems or not report.clean):
+    if strict and not report.passed:
         context.exit(ExitCode.CHECK_FAILED)
 
 

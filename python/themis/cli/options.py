@@ -13,7 +13,9 @@ __all__ = [
     "assignments",
     "force_option",
     "json_option",
+    "never_loud_option",
     "quiet_option",
+    "repair_option",
     "seed_option",
     "threads_option",
     "transform_option",
@@ -56,6 +58,13 @@ def quiet_option(command: Command) -> Command:
     return click.option("-q", "--quiet", is_flag=True, help="No progress bars, no notes.")(command)
 
 
+def never_loud_option(command: Command) -> Command:
+    """Accept ``--quiet`` where there is neither a progress bar nor a note."""
+    return click.option(
+        "-q", "--quiet", is_flag=True, expose_value=False, help="Nothing to silence here."
+    )(command)
+
+
 def force_option(command: Command) -> Command:
     """Add ``--force``."""
     return click.option(
@@ -67,6 +76,18 @@ def seed_option(command: Command) -> Command:
     """Add ``--seed``; without it the scenario's seed holds, which is 0 by default."""
     return click.option(
         "--seed", type=SEEDS, metavar="N", help="Seed of every random choice.  [default: 0]"
+    )(command)
+
+
+def repair_option(command: Command) -> Command:
+    """Add ``--repair``, which may stand several times."""
+    return click.option(
+        "--repair",
+        "repairs",
+        multiple=True,
+        metavar="RULE=CHOICE",
+        callback=assignments,
+        help="What to do with a class of trouble, such as conflicting_id=latest; repeatable.",
     )(command)
 
 

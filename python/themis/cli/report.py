@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from themis.cli.console import print_json
-from themis.cli.options import json_option
-from themis.errors import ThemisError
+from themis.cli.options import json_option, never_loud_option
+from themis.cli.results import check_page
 
 if TYPE_CHECKING:
     from themis.comparison import Comparison
@@ -32,14 +32,20 @@ __all__ = ["report"]
 @click.option("--figures", metavar="DIR", help="Write each figure there too, as PNG and SVG.")
 @click.option("--force", is_flag=True, help="Replace a file that is not an HTML page.")
 @json_option
+@never_loud_option
 def report(
-    *, directories: tuple[str, ...], out: str, figures: str | None, force: bool, as_json: bool
+    *,
+    directories: tuple[str, ...],
+    out: str,
+    figures: str | None,
+    force: bool,
+    as_json: bool,
 ) -> None:
     """Draw a report from results of `themis run` or one comparison of `themis compare`.
 
     The page needs no network. An earlier page of that name is replaced.
     """
-    _check_target(Path(out), force=force)
+    check_page(Path(out), force=force)
     import themis.report as pages  # noqa: PLC0415 - charts load slowly
 
     path = pages.write_report(_load(directories), out).absolute()
@@ -64,12 +70,3 @@ def _load(directories: tuple[str, ...]) -> Comparison | Iterable[Result]:
         if manifest.is_file() and read_json(manifest).get("kind") == "comparison":
             return load_comparison(directories[0])
     return map(load_result, directories)
-
-
-def _check_target(path: Path, *, force: bool) -> None:
-    if path.is_dir():
-        raise ThemisError(f"{path}: is a directory: expected the name of an HTML file")
-    if not path.parent.is_dir():
-        raise ThemisError(f"{path}: its directory does not exist")
-    if path.exists() and path.suffix.lower() not in {".html", ".htm"} and not force:
-        raise ThemisError(f"{path}: exists and is no HTML page: name another, or use --force")

@@ -9,11 +9,12 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from themis.cli.console import Cell, Table, note
+from themis.errors import ThemisError
 
 if TYPE_CHECKING:
     from themis.workload import Workload
 
-__all__ = ["Summary", "check_output", "metric_table", "over_seeds", "say_remarks"]
+__all__ = ["Summary", "check_output", "check_page", "metric_table", "over_seeds", "say_remarks"]
 
 Summary = Mapping[str, float | bool | None]
 """Metrics of a run by name."""
@@ -97,6 +98,22 @@ def _median(summaries: Sequence[Summary]) -> Summary:
         for name in summaries[0]
     }
     return {name: median(values) if values else None for name, values in known.items()}
+
+
+def check_page(path: Path, *, force: bool) -> None:
+    """Refuse a place where no page can be written, before anything is read.
+
+    Raises
+    ------
+    ThemisError
+        It is a directory, has none, or is a file that is no HTML page.
+    """
+    if path.is_dir():
+        raise ThemisError(f"{path}: is a directory: expected the name of an HTML file")
+    if not path.parent.is_dir():
+        raise ThemisError(f"{path}: its directory does not exist")
+    if path.exists() and path.suffix.lower() not in {".html", ".htm"} and not force:
+        raise ThemisError(f"{path}: exists and is no HTML page: name another, or use --force")
 
 
 def say_remarks(

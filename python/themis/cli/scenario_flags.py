@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from themis.cli.console import print_json
-from themis.cli.options import assignments, seed_option, transform_option
+from themis.cli.options import assignments, repair_option, seed_option, transform_option
 
 if TYPE_CHECKING:
     from themis.scenario import Scenario
@@ -30,6 +30,7 @@ class ScenarioFlags:
     trace: str | None
     format: str | None
     option: Pairs
+    repairs: Pairs
     generate: str | None
     transforms: tuple[str, ...]
     cluster: str | None
@@ -97,6 +98,10 @@ class ScenarioFlags:
             place = "params" if "generate" in workload else "options"
             values = {key: parse_text_value(text) for key, text in self.option}
             workload[place] = {**_table(workload, place), **values}
+        if self.repairs:
+            options = _table(workload, "options")
+            repair = {**_table(options, "repair"), **dict(self.repairs)}
+            workload["options"] = {**options, "repair": repair}
         if self.transforms:
             listed = workload.get("transform", ())
             earlier = listed if isinstance(listed, list) else ()
@@ -155,6 +160,7 @@ _OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
         callback=assignments,
         help="Option of the trace's format, or parameter of the built-in workload.",
     ),
+    repair_option,
     transform_option,
     click.option(
         "--cluster",

@@ -25,7 +25,7 @@ __all__ = [
     "values",
 ]
 
-AnyChart = alt.Chart | alt.LayerChart | alt.FacetChart
+AnyChart = alt.Chart | alt.LayerChart | alt.FacetChart | alt.VConcatChart
 
 WIDTH, HEIGHT = 340, 230
 """Size of a plot in points: text stays readable when a phone shrinks it."""

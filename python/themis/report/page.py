@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import html
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from os import PathLike
@@ -15,8 +13,10 @@ import polars as pl
 from themis.comparison import Comparison
 from themis.digest import RunDigest, app_rows, digest
 from themis.errors import ThemisError
+from themis.report.drawing import inlined, png, svg
+from themis.report.html_page import rendered, write_page
 from themis.report.notes import run_facts, run_notes
-from themis.report.palette import css_variables, policy_colours, series_variable, themed
+from themis.report.palette import policy_colours, series_variable
 from themis.report.tables import flattened, metric_rows, winners_of
 from themis.result import Result
 
@@ -29,7 +29,6 @@ Reportable = Result | Comparison | Iterable[Result]
 """What a report can be about."""
 
 _FORMATS = ("png", "svg")
-_PNG_SCALE = 2.0
 
 
 def write_report(subject: Reportable, path: str | PathLike[str]) -> Path:
@@ -55,16 +54,7 @@ def write_report(subject: Reportable, path: str | PathLike[str]) -> Path:
     ThemisError
         There is no run to report on, or the file cannot be written.
     """
-    target = Path(path)
-    page = _render(_gathered(subject))
-    partial = target.with_name(f".{target.name}.partial")
-    try:
-        partial.write_text(page, encoding="utf-8")
-        partial.replace(target)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise ThemisError(f"{target}: cannot be written: {error.strerror}") from error
-    return target
+    return write_page(_render(_gathered(subject)), path)
 
 
 def figures(
@@ -102,9 +92,9 @@ def figures(
             for suffix in formats:
                 file = root / f"{figure.name}.{suffix}"
                 if suffix == "svg":
-                    file.write_text(_svg(figure, "white"), encoding="utf-8")
+                    file.write_text(svg(figure, "white"), encoding="utf-8")
                 else:
-                    file.write_bytes(_png(figure))
+                    file.write_bytes(png(figure))
                 files.append(file)
     except OSError as error:
         raise ThemisError(f"{root}: cannot be written: {error.strerror}") from error
@@ -153,22 +143,10 @@ def _told_apart(runs: list[RunDigest]) -> list[RunDigest]:
 
 
 def _render(comparison: Comparison) -> str:
-    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 - slow
-    from markupsafe import Markup  # noqa: PLC0415 - comes with jinja2
-
-    environment = Environment(
-        loader=PackageLoader("themis.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     runs, labels = comparison.runs, comparison.policies
-    drawn = [
-        (figure, Markup(_inlined(figure)))  # noqa: S704 - our own SVG, its texts escaped by Vega
-        for figure in _figures(runs)
-    ]
-    return environment.get_template("report.html.j2").render(
+    return rendered(
+        "report.html.j2",
+        drawn=[(figure, inlined(figure)) for figure in _figures(runs)],
         facts=run_facts(runs),
         seeds=len({run.seed for run in runs}),
         version=runs[0].manifest.get("themis_version", ""),
@@ -178,10 +156,7 @@ def _render(comparison: Comparison) -> str:
         details=metric_rows(runs, headline=False),
         notes=run_notes(runs, complete=comparison.complete),
         winners=winners_of(comparison),
-        drawn=drawn,
         manifests=[(f"{run.label}, seed {run.seed}", flattened(run.manifest)) for run in runs],
-        light=Markup(css_variables(dark=False)),  # noqa: S704 - our own constants
-        dark=Markup(css_variables(dark=True)),  # noqa: S704 - our own constants
     )
 
 
@@ -189,49 +164,3 @@ def _figures(runs: Sequence[RunDigest]) -> list[Figure]:
     from themis.report.charts import draw_figures  # noqa: PLC0415 - altair loads slowly
 
     return draw_figures(runs)
-
-
-def _svg(figure: Figure, background: str) -> str:
-    import vl_convert  # noqa: PLC0415 - large
-
-    spec = {**figure.chart.to_dict(), "background": background}
-    svg = str(vl_convert.vegalite_to_svg(spec, vl_version=_vega_lite()))
-    return _renumbered(svg, figure.name)
-
-
-def _renumbered(svg: str, name: str) -> str:
-    """Name the clip paths by figure and order; the converter counts on from chart to chart."""
-    found = dict.fromkeys(re.findall(r'id="(clip\d+)"', svg))
-    names = {old: f"{name}-clip{k}" for k, old in enumerate(found)}
-    return re.sub(r"\bclip\d+\b", lambda match: names.get(match.group(), match.group()), svg)
-
-
-def _png(figure: Figure) -> bytes:
-    import vl_convert  # noqa: PLC0415 - large
-
-    spec = {**figure.chart.to_dict(), "background": "white"}
-    return bytes(vl_convert.vegalite_to_png(spec, vl_version=_vega_lite(), scale=_PNG_SCALE))
-
-
-def _vega_lite() -> str:
-    from altair import SCHEMA_VERSION  # noqa: PLC0415 - slow
-
-    return ".".join(SCHEMA_VERSION.removeprefix("v").split(".")[:2])
-
-
-def _inlined(figure: Figure) -> str:
-    """Return the SVG of a figure to stand inside a page: it scales, and is one image with a name.
-
-    What its parts are is of no use to a screen reader; the name says what the whole shows.
-    """
-    svg = themed(_svg(figure, "transparent"))
-    svg = re.sub(r' (?:role|aria-[a-z]+)="[^"]*"', "", svg)
-    opening = re.match(r"<svg[^>]*>", svg)
-    box = re.search(r'viewBox="[^"]*"', opening.group()) if opening else None
-    if opening is None or box is None:
-        raise ThemisError(f"figure {figure.name}: the converter gave no SVG with a view box")
-    label = html.escape(f"{figure.title}. {figure.description}", quote=True)
-    start = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" {box.group()} role="img" aria-label="{label}">'
-    )
-    return start + svg[opening.end() :]

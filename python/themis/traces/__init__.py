@@ -35,6 +35,9 @@ def read_trace(
         ``jobs_at`` (hyperdrive), ``unit`` (native). The modules of :mod:`themis.traces` document
         them.
 
+        ``repair`` is one of every format: choices by rule, such as
+        ``{"conflicting_id": "latest"}`` (:data:`themis.traces.repairs.RULES`).
+
     Raises
     ------
     TraceError

@@ -64,7 +64,8 @@ def read(
         work = run_s * gpus
         checks.work("run-time", work)
         columns: dict[str, pl.Series | Floats] = {
-            "job_id": job_id,
+            "job_id": app_id + "/" + job_id,
+            "own_id": job_id,
             "app_id": app_id,
             "start_us": pl.Series(start.micros),
             "serial_time_s": np.where(gpus > 0, work, run_s),
@@ -73,6 +74,10 @@ def read(
         gathered.add(checks, columns, work)
     content = ["start_us", "app_id", "job_id", "gang_size", "serial_time_s"]
     rows = gathered.rows(unique="job_id", content=content)
+    if rows.get_column("own_id").n_unique() == rows.height:
+        rows = rows.with_columns(job_id="own_id")
+    else:
+        gathered.notes.append("experiments share job-ids: ids are experiment-id/job-id")
     rows, origin = since_first(rows, "start_us", clock)
     when = pl.col("start_s")
     rows = rows.with_columns(

@@ -50,7 +50,7 @@ def read(
     source: Input,
     about: TraceSource,
     *,
-    fractions: object = "round_up",
+    fractions: object = None,
     apps: object = "group",
     gpus_per_instance: object = None,
 ) -> Workload:

@@ -13,6 +13,7 @@ import polars as pl
 
 from themis.errors import TraceError
 from themis.traces.csvtext import SHAPE, CsvBlock, CsvHeader, csv_blocks, csv_header
+from themis.traces.repairs import chosen
 from themis.traces.report import Problem
 from themis.traces.rows import Gathered, RowChecks, kept_problem
 from themis.traces.schema import JOBS, apps_from_jobs
@@ -237,6 +238,9 @@ def workload_from_rows(  # noqa: PLR0913 - the accounts of one reading belong to
         .cast(pl.Int64)
         .alias("max_gpus"),
     )
+    rows = _without(
+        _without(rows, gathered, _NO_GPU, "gang_size"), gathered, _NO_WORK, "serial_time_s"
+    )
     noted = [
         kept_problem(rows, pl.col("gang_size") == 0, _NO_GPU),
         kept_problem(rows, pl.col("serial_time_s") == 0, _NO_WORK),
@@ -253,6 +257,17 @@ def workload_from_rows(  # noqa: PLR0913 - the accounts of one reading belong to
         source=source.with_report(report),
         notes=notes,
     )
+
+
+def _without(rows: pl.DataFrame, gathered: Gathered, problem: Problem, column: str) -> pl.DataFrame:
+    """Leave out the rows whose `column` is 0, if that is the repair of `problem`."""
+    if chosen(problem.name) != "leave_out":
+        return rows
+    left = rows.filter(pl.col(column) != 0)
+    if left.is_empty():
+        raise TraceError(f"{gathered.name}: every job has {problem.name}: none is left")
+    gathered.reject(rows.filter(pl.col(column) == 0), problem.name, column)
+    return left
 
 
 def numbered(rows: pl.DataFrame, prefix: str) -> pl.DataFrame:

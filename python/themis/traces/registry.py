@@ -31,6 +31,7 @@ from themis.traces import (
 )
 from themis.traces.inputs import files_of, is_folder, several_files, with_digest
 from themis.traces.reader import Input, Reader
+from themis.traces.repairs import parse_repairs, repairing
 from themis.workload import TraceSource, Workload
 
 __all__ = ["GROUP", "READERS", "read", "readers", "recognise"]
@@ -98,6 +99,8 @@ def read(
             f"expected one of {', '.join(known)}"
         )
     source, reader, why = _choose(path, format_name)
+    options = dict(options)
+    repairs = parse_repairs(source.name, options.pop("repair", {}))
     for option in options:
         if option not in reader.options:
             offered = ", ".join(reader.options) or "no option at all"
@@ -108,7 +111,8 @@ def read(
     about = TraceSource(paths=(source.name,), format=reader.name, recognised=why)
     if source.kind != "directory":
         about = with_digest(about, source)
-    return reader.read(source, about, **options)
+    with repairing(repairs):
+        return reader.read(source, about, **options)
 
 
 def recognise(source: Input, format_name: str | None = None) -> tuple[Reader, str]:

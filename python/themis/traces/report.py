@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import polars as pl
+
+from themis.traces.repairs import choices_left, chosen, given
 
 __all__ = ["REJECTED", "Problem", "TraceReport", "problems_of"]
 
@@ -30,7 +32,20 @@ _ACTIONS = {
     "partial execution": "left out: it is part of its job",
     "repeated row": "counted once",
     "repeated header": "left out",
-    "conflicting id": "the earliest row of the id is kept, this one left out",
+}
+
+_CONFLICTS = {
+    "earliest": "the earliest row of the id is kept, this one left out",
+    "latest": "the latest row of the id is kept, this one left out",
+    "join": "its work is added to the earliest row of the id",
+}
+
+_REPAIRED = {
+    "conflicting id": "repaired: a job of its own, numbered",
+    "repeated row": "repaired: a job of its own, numbered",
+    "negative duration": "repaired: ends as it starts",
+    "end before start": "repaired: ends as it starts",
+    "fraction of a GPU": "repaired: takes whole GPUs for its duration",
 }
 
 
@@ -57,6 +72,11 @@ class Problem:
         What the reader did.
     rejected
         Whether the rows were left out (else they became jobs).
+    repairs
+        What else could be done with them, as ``rule=choice`` (see
+        :data:`themis.traces.repairs.RULES`).
+    settled
+        Whether the caller chose what is done with them.
     """
 
     name: str
@@ -67,6 +87,12 @@ class Problem:
     values: tuple[str, ...] = ()
     action: str = "left out"
     rejected: bool = True
+    repairs: tuple[str, ...] = ()
+    settled: bool = False
+
+    def repaired(self) -> Problem:
+        """Return the class as one whose rows became jobs after all."""
+        return replace(self, action=_REPAIRED[self.name], rejected=False)
 
     @property
     def places(self) -> tuple[str, ...]:
@@ -86,6 +112,8 @@ class Problem:
             "values": list(self.values),
             "action": self.action,
             "rejected": self.rejected,
+            "repairs": list(self.repairs),
+            "settled": self.settled,
         }
 
 
@@ -145,8 +173,16 @@ def problems_of(rejected: pl.DataFrame, kept: Sequence[Problem] = ()) -> tuple[P
             lines=tuple(row["lines"]),
             files=tuple(row["files"]) if len(by_place) > 1 else (),
             values=tuple(row["values"]),
-            action=_ACTIONS.get(row["reason"], "left out"),
+            action=_action(row["reason"]),
+            repairs=choices_left(row["reason"]),
+            settled=given(row["reason"]) is not None,
         )
         for row in groups.iter_rows(named=True)
     ]
     return (*found, *(problem for problem in kept if problem.count))
+
+
+def _action(reason: str) -> str:
+    if reason == "conflicting id":
+        return _CONFLICTS.get(chosen(reason) or "", "left out")
+    return _ACTIONS.get(reason, "left out")

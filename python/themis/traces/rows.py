@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from themis.errors import TraceError
+from themis.traces.repairs import choices_left, chosen, given
 from themis.traces.report import REJECTED, Problem, TraceReport, problems_of
+from themis.traces.same_ids import each_id_once
 from themis.traces.schema import MAX_GPUS, MAX_TIME_S, MAX_WORK_GPU_S
 
 __all__ = ["Floats", "Gathered", "Mask", "RowChecks", "is_missing", "kept_problem"]
@@ -24,6 +27,14 @@ MISSING = ("", "na", "n/a", "<na>", "none", "null", "-")
 
 
 _REJECTED = {**REJECTED, "file": pl.String()}
+
+
+class _Class(NamedTuple):
+    """A class of trouble: its name, the column at fault, the values to show."""
+
+    reason: str
+    column: str
+    values: pl.Series | None
 
 
 @dataclass
@@ -47,10 +58,13 @@ class RowChecks:
     line: npt.NDArray[np.int64]
     file: str | None = None
     _code: npt.NDArray[np.int16] = field(init=False)
-    _classes: list[tuple[str, str, pl.Series | None]] = field(init=False, default_factory=list)
+    _classes: list[_Class] = field(init=False, default_factory=list)
+    _repairs: list[tuple[_Class, Mask]] = field(init=False, default_factory=list)
+    _zero: Mask = field(init=False)
 
     def __post_init__(self) -> None:
         self._code = np.zeros(self.frame.height, dtype=np.int16)
+        self._zero = np.zeros(self.frame.height, dtype=np.bool_)
 
     @property
     def good(self) -> Mask:
@@ -61,20 +75,41 @@ class RowChecks:
     def reject(
         self, bad: Mask, reason: str, column: str = "", values: pl.Series | None = None
     ) -> None:
-        """Reject good rows where `bad` holds; `values` are shown, the column's cells by default."""
-        chosen = bad & (self._code == 0)
-        if not chosen.any():
+        """Reject good rows where `bad` holds; `values` are shown, the column's cells by default.
+
+        Where the repair ``zero`` was chosen the rows stay good, and will have no work.
+        """
+        found = bad & (self._code == 0)
+        if not found.any():
             return
         if values is None and column:
             values = self.frame.get_column(column)
-        self._classes.append((reason, column, values))
-        self._code[chosen] = len(self._classes)
+        if chosen(reason) == "zero":
+            self._zero |= found
+            self._repairs.append((_Class(reason, column, values), found))
+            return
+        self._classes.append(_Class(reason, column, values))
+        self._code[found] = len(self._classes)
+
+    @property
+    def without_work(self) -> Mask:
+        """Rows that a repair leaves no work."""
+        return self._zero
 
     def rejected(self) -> pl.DataFrame:
         """Rejected rows in the columns of `report.REJECTED` and `file`."""
+        return self._listed(
+            (found, self._code == index) for index, found in enumerate(self._classes, start=1)
+        )
+
+    def repaired(self) -> pl.DataFrame:
+        """Good rows that a repair has saved, in the same columns."""
+        return self._listed((found, which & self.good) for found, which in self._repairs)
+
+    def _listed(self, classes: Iterable[tuple[_Class, Mask]]) -> pl.DataFrame:
         parts = [pl.DataFrame(schema=_REJECTED)]
-        for index, (reason, column, values) in enumerate(self._classes, start=1):
-            rows = np.flatnonzero(self._code == index)
+        for (reason, column, values), which in classes:
+            rows = np.flatnonzero(which)
             shown = (
                 pl.Series([None] * len(rows), dtype=pl.String)
                 if values is None
@@ -141,9 +176,14 @@ class RowChecks:
         found = self.number(column, required=required)
         self.reject(found < 0, "negative number of GPUs", column)
         self.reject(found > MAX_GPUS, "number too large", column)
-        whole = np.isnan(found) | (found == np.floor(found))
-        self.reject(~whole, "fraction of a GPU", column)
-        return found
+        part = ~np.isnan(found) & (found != np.floor(found))
+        if chosen("fraction of a GPU") != "round_up":
+            self.reject(part, "fraction of a GPU", column)
+            return found
+        if part.any():
+            shown = _Class("fraction of a GPU", column, self.frame.get_column(column))
+            self._repairs.append((shown, part))
+        return np.ceil(found)
 
     def work(self, column: str, serial_time_s: Floats) -> None:
         """Reject rows with more work than is believed; `column` names the figure at fault."""
@@ -177,14 +217,20 @@ class Gathered:
         self._rows = 0
         self._accepted: list[pl.DataFrame] = []
         self._rejected: list[pl.DataFrame] = []
+        self._repaired: list[pl.DataFrame] = []
         self._lost_gpu_s: list[float] = []
 
     def add(
         self, checks: RowChecks, columns: Mapping[str, pl.Series | Floats], work: Floats
     ) -> None:
         """Take the good rows of `columns`; `work` is each row's GPU-seconds, NaN if unknown."""
-        good = checks.good
+        good, none = checks.good, checks.without_work
         self._rows += len(good)
+        self._repaired.append(checks.repaired())
+        if none.any():
+            work = np.where(none, 0.0, work)
+            serial = np.asarray(columns["serial_time_s"], dtype=np.float64)
+            columns = {**columns, "serial_time_s": np.where(none, 0.0, serial)}
         rejected = checks.rejected()
         if rejected.height:
             self._rejected.append(rejected)
@@ -199,7 +245,8 @@ class Gathered:
         """Return accepted rows, each id once, sorted by `content`.
 
         Of rows that agree in all of `content` one is kept; of rows that share the id `unique` but
-        differ, the first in the order of `content`. With `unique` None no row is a repetition.
+        differ, the first in the order of `content`, unless a repair was chosen. With `unique` None
+        no row is a repetition.
 
         Raises
         ------
@@ -212,14 +259,13 @@ class Gathered:
         frame = frame.sort(*content, "file", "line")
         if unique is None or frame.get_column(unique).n_unique() == frame.height:
             return frame
-        frame = frame.with_columns(
-            pl.col(unique).is_first_distinct().alias("first"),
-            (~pl.struct(content).is_first_distinct()).alias("again"),
-        )
-        self.reject(frame.filter("again"), "repeated row", unique)
-        clash = ~pl.col("again") & ~pl.col("first")
-        self.reject(frame.filter(clash), "conflicting id", unique)
-        return frame.filter("first").drop("again", "first")
+        return each_id_once(frame, self, unique=unique, content=content)
+
+    def keep(self, rows: pl.DataFrame, reason: str, column: str) -> None:
+        """Report accepted rows that a repair keeps; `column` has the values shown."""
+        if rows.is_empty():
+            return
+        self._repaired.append(_listed_rows(rows, reason, column))
 
     def reject(self, rows: pl.DataFrame, reason: str, column: str, *, lost: bool = True) -> None:
         """Report accepted rows that become no job of their own; `column` has the values shown.
@@ -228,42 +274,29 @@ class Gathered:
         """
         if rows.is_empty():
             return
-        self._rejected.append(
-            rows.select(
-                "line",
-                pl.lit(reason).alias("reason"),
-                pl.lit(column).alias("column"),
-                pl.col(column).alias("value"),
-                "file",
-            )
-        )
+        self._rejected.append(_listed_rows(rows, reason, column))
         if lost:
             work = rows.filter(pl.col("gang_size") > 0).get_column("serial_time_s")
             self._lost_gpu_s.extend(work.to_list())
 
     def report(self, jobs: pl.DataFrame, kept: Sequence[Problem] = ()) -> TraceReport:
         """Close the accounts, once `jobs` are final."""
-        rejected = self._all_rejected()
+        rejected = _by_place(self._rejected)
+        saved = [problem.repaired() for problem in problems_of(_by_place(self._repaired))]
         work = jobs.filter(pl.col("gang_size") > 0).get_column("serial_time_s").to_list()
         return TraceReport(
             rows=self._rows,
             jobs=jobs.height,
             row_word=self.row_word,
-            problems=problems_of(rejected, kept),
+            problems=problems_of(rejected, [*saved, *kept]),
             rejected=rejected,
             gpu_s_rows=math.fsum([*work, *self._lost_gpu_s]),
             gpu_s_jobs=math.fsum(work),
             notes=tuple(self.notes),
         )
 
-    def _all_rejected(self) -> pl.DataFrame:
-        """Rejected rows by file and line; without `file` for a lone file."""
-        found = pl.concat([pl.DataFrame(schema=_REJECTED), *self._rejected]).sort("file", "line")
-        lone = found.get_column("file").null_count() == found.height
-        return found.drop("file") if lone else found
-
     def _no_rows(self) -> str:
-        rejected = self._all_rejected()
+        rejected = _by_place(self._rejected)
         if rejected.is_empty():
             return f"{self.name}: no rows after the header: expected at least one job"
         worst = problems_of(rejected)[0]
@@ -273,6 +306,24 @@ class Gathered:
             f"{self.name}: none of the {self._rows} rows can be used: {worst.count} have a "
             f"{worst.name}{where} (first at {self.row_word} {worst.places[0]}{value})"
         )
+
+
+def _listed_rows(rows: pl.DataFrame, reason: str, column: str) -> pl.DataFrame:
+    """Return accepted rows in the columns of `report.REJECTED` and `file`."""
+    return rows.select(
+        "line",
+        pl.lit(reason).alias("reason"),
+        pl.lit(column).alias("column"),
+        pl.col(column).cast(pl.String).alias("value"),
+        "file",
+    )
+
+
+def _by_place(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """All parts by file and line; without `file` for a lone file."""
+    found = pl.concat([pl.DataFrame(schema=_REJECTED), *parts]).sort("file", "line")
+    lone = found.get_column("file").null_count() == found.height
+    return found.drop("file") if lone else found
 
 
 def kept_problem(
@@ -294,4 +345,6 @@ def kept_problem(
         files=tuple(first.get_column("file").drop_nulls().to_list()),
         values=tuple(values),
         rejected=False,
+        repairs=problem.repairs or choices_left(problem.name),
+        settled=given(problem.name) is not None,
     )

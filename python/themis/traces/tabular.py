@@ -28,6 +28,7 @@ from themis.traces.reader import (
     unused_columns,
     workload_from_rows,
 )
+from themis.traces.repairs import given
 from themis.traces.report import Problem
 from themis.traces.rows import Floats, Gathered, RowChecks, kept_problem
 from themis.traces.schema import MAX_GPUS, MAX_TIME_S
@@ -39,7 +40,11 @@ __all__ = ["Duration", "Table", "read_table", "table_reader"]
 
 Duration = Callable[[RowChecks, Floats], Floats]
 
-_FRACTION = Problem("fraction of a GPU", action="kept: takes whole GPUs for its duration")
+_FRACTION = Problem(
+    "fraction of a GPU",
+    action="kept: takes whole GPUs for its duration",
+    repairs=("fraction_of_a_gpu=leave_out",),
+)
 _FRACTIONS = ("round_up", "leave_out")
 
 
@@ -189,9 +194,10 @@ class _Reading:
         unit = choice(name, "unit", options.get("unit", table.unit or "s"), tuple(UNITS))
         self.unit, self.scale = unit, UNITS[unit]
         self.clock = Clock(options.get("timezone"), name) if table.unit is None else None
-        self.fractions = choice(
-            name, "fractions", options.get("fractions", _FRACTIONS[0]), _FRACTIONS
-        )
+        fractions = options.get("fractions")
+        if fractions is None:
+            fractions = given("fraction of a GPU") or _FRACTIONS[0]
+        self.fractions = choice(name, "fractions", fractions, _FRACTIONS)
         self.gathered = Gathered(name)
         self.lying = 0
 

@@ -1,0 +1,50 @@
+"""Pages from templates, and as files that appear whole or not at all."""
+
+from __future__ import annotations
+
+from os import PathLike
+from pathlib import Path
+
+from markupsafe import Markup
+
+from themis.errors import ThemisError
+from themis.report.palette import css_variables
+
+__all__ = ["rendered", "write_page"]
+
+
+def rendered(template: str, **values: object) -> str:
+    """Return a page of `python/themis/report/templates`; every text in `values` is escaped."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 - slow
+
+    environment = Environment(
+        loader=PackageLoader("themis.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template(template).render(
+        **values,
+        light=Markup(css_variables(dark=False)),  # noqa: S704 - our own constants
+        dark=Markup(css_variables(dark=True)),  # noqa: S704 - our own constants
+    )
+
+
+def write_page(page: str, path: str | PathLike[str]) -> Path:
+    """Write a page beside its place and move it there; return the path.
+
+    Raises
+    ------
+    ThemisError
+        The file cannot be written.
+    """
+    target = Path(path)
+    partial = target.with_name(f".{target.name}.partial")
+    try:
+        partial.write_text(page, encoding="utf-8")
+        partial.replace(target)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise ThemisError(f"{target}: cannot be written: {error.strerror}") from error
+    return target

@@ -1,0 +1,77 @@
+"""Rows that share the id of a job: repetitions, conflicts, and what the repairs make of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from themis.traces.repairs import chosen
+
+if TYPE_CHECKING:
+    from themis.traces.rows import Gathered
+
+__all__ = ["each_id_once"]
+
+_SUMMED = ("serial_time_s", "whole_gpu_s")
+
+
+def each_id_once(
+    frame: pl.DataFrame, gathered: Gathered, *, unique: str, content: Sequence[str]
+) -> pl.DataFrame:
+    """Rows of which each has an id of its own, in the same order; the rest is reported.
+
+    `frame` is sorted by `content`. Rows that agree in all of it are repetitions of the first; rows
+    that share the id `unique` but differ are in conflict.
+    """
+    again = ~pl.struct(content).is_first_distinct()
+    copies = frame.filter(again)
+    separate = chosen("repeated row") == "separate"
+    (gathered.keep if separate else gathered.reject)(copies, "repeated row", unique)
+    frame = _without_conflicts(frame.filter(~again), gathered, unique)
+    if separate:
+        frame = pl.concat([frame, copies]).sort(*content, "file", "line")
+    return _numbered(frame, unique)
+
+
+def _without_conflicts(frame: pl.DataFrame, gathered: Gathered, unique: str) -> pl.DataFrame:
+    """Rows that differ although they share an id, settled as the repair says."""
+    choice = chosen("conflicting id")
+    latest = choice == "latest"
+    stays = pl.col(unique).is_last_distinct() if latest else pl.col(unique).is_first_distinct()
+    others = frame.filter(~stays)
+    if choice == "separate":
+        gathered.keep(others, "conflicting id", unique)
+        return frame
+    gathered.reject(others, "conflicting id", unique, lost=choice != "join")
+    return (_joined(frame, unique) if choice == "join" else frame).filter(stays)
+
+
+def _numbered(frame: pl.DataFrame, unique: str) -> pl.DataFrame:
+    """`frame` with numbers after second and later ids, and after those of the jobs' own apps."""
+    use = pl.int_range(pl.len()).over(unique) + 1
+    names = [name for name in dict.fromkeys((unique, "app_id")) if name in frame.columns]
+    new = pl.concat_str(pl.col(unique), pl.lit("#"), use.cast(pl.String))
+    return frame.with_columns(
+        pl.when((use > 1) & (pl.col(name) == pl.col(unique))).then(new).otherwise(name).alias(name)
+        for name in names
+    )
+
+
+def _joined(frame: pl.DataFrame, unique: str) -> pl.DataFrame:
+    """Give every row of an id the work of all its rows."""
+    ids = frame.get_column(unique)
+    several = frame.filter(ids.is_duplicated())
+    if several.is_empty():
+        return frame
+    for column in _SUMMED:
+        if column in frame.columns:
+            work: dict[str, list[float]] = {}
+            for name, value in several.select(unique, column).iter_rows():
+                work.setdefault(name, []).append(value)
+            total = {name: math.fsum(values) for name, values in work.items()}
+            joined = ids.replace_strict(total, default=None, return_dtype=pl.Float64)
+            frame = frame.with_columns(joined.fill_null(frame.get_column(column)).alias(column))
+    return frame
