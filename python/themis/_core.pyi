@@ -4,7 +4,15 @@ from typing import Any, TypedDict, final
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Cluster", "Workload", "__version__", "build_info", "clear_auction", "simulate"]
+__all__ = [
+    "Cluster",
+    "Workload",
+    "__version__",
+    "build_info",
+    "clear_auction",
+    "open_auction",
+    "simulate",
+]
 
 __version__: str
 
@@ -51,4 +59,10 @@ def clear_auction(
     slots: Sequence[tuple[int, int, int]],
     bids: Sequence[Mapping[str, object]],
     rules: Mapping[str, object],
+    given: Mapping[str, object] | None = None,
 ) -> dict[str, Any]: ...
+def open_auction(
+    slots: Sequence[tuple[int, int, int]],
+    bids: Sequence[Mapping[str, object]],
+    rules: Mapping[str, object],
+) -> list[dict[str, Any]]: ...

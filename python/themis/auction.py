@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
@@ -15,7 +16,7 @@ from themis.errors import ScenarioError
 
 __all__ = ["Payment", "Solver", "clear_auction"]
 
-Solver = Literal["prices", "greedy"]
+Solver = Literal["prices", "greedy", "milp"]
 Payment = Literal["lottery", "lease", "gpus", "gpus_random", "none"]
 
 
@@ -88,10 +89,39 @@ def clear_auction(  # noqa: PLR0913 - the contract's signature, and the rules by
         "lease_s": float(lease_s),
         "cluster_gpus": in_use if cluster_gpus is None else cluster_gpus,
     }
-    core = _core.clear_auction(
-        numbering.slots, [_core_bid(bid, slots, numbering) for bid in ordered], rules
-    )
+    core_bids = [_core_bid(bid, slots, numbering) for bid in ordered]
+    if solver == "milp":
+        core = _clear_exactly(numbering.slots, ordered, core_bids, rules)
+    else:
+        core = _core.clear_auction(numbering.slots, core_bids, rules)
     return AuctionOutcome.from_core(core, ordered, numbering.keys, payment, solver)
+
+
+def _clear_exactly(
+    slots: Sequence[tuple[int, int, int]],
+    bids: Sequence[Bid | AppState],
+    core_bids: Sequence[Mapping[str, Any]],
+    rules: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Return what the core makes of the allocation and the payments of an integer program."""
+    from themis.auction_milp import solve_program  # noqa: PLC0415 - an optional extra
+    from themis.auction_program import build_program  # noqa: PLC0415 - with it
+
+    core_rules = {**rules, "solver": "prices"}  # it has no say
+    facts = _core.open_auction(slots, core_bids, core_rules)
+    program = build_program(
+        slots,
+        [
+            bid if isinstance(bid, AppState) else core_bid["rows"]
+            for bid, core_bid in zip(bids, core_bids, strict=True)
+        ],
+        facts,
+    )
+    solved = solve_program(program)
+    nothing: tuple[list[Any], float] = ([], 1.0)
+    wins, payments = zip(*(solved.get(at, nothing) for at in range(len(bids))), strict=True)
+    given = {"wins": wins, "c": payments, "upper_bound": -math.inf}
+    return _core.clear_auction(slots, core_bids, core_rules, given)
 
 
 class _Numbering:

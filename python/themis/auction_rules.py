@@ -12,7 +12,7 @@ from themis.nearest import nearest
 __all__ = ["CHOICES", "MOST_GPUS", "check_label", "check_number", "check_rules", "check_whole"]
 
 CHOICES: Mapping[str, tuple[str, ...]] = {
-    "solver": ("prices", "greedy"),
+    "solver": ("prices", "greedy", "milp"),
     "payment": ("lottery", "lease", "gpus", "gpus_random", "none"),
     "outside_option": ("min_bundle", "fair_share", "cached", "unbounded"),
     "leftover": ("random", "worst_first"),

@@ -13,7 +13,7 @@ TEXT = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8")
 def listed(heading: str) -> set[str]:
     section = TEXT.split(f"## {heading}\n", 1)[1].split("\n## ", 1)[0]
     cells = re.findall(r"^\| ([^|]+) \|", section, re.MULTILINE)
-    names = ", ".join(cell.replace(" (tests)", "") for cell in cells).split(", ")
+    names = ", ".join(re.sub(r" \(.*\)", "", cell) for cell in cells).split(", ")
     return {name.strip() for name in names} - {"package", "crate", "---"}
 
 
@@ -23,9 +23,11 @@ def names(requirements: list[str]) -> set[str]:
 
 def test_python_dependencies_are_listed() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    assert listed("Python, at run time") == names(project["project"]["dependencies"])
-    groups = project["dependency-groups"].values()
-    assert listed("Development") == set().union(*(names(group) for group in groups))
+    extras = [names(extra) for extra in project["project"]["optional-dependencies"].values()]
+    run_time = names(project["project"]["dependencies"]).union(*extras)
+    assert listed("Python, at run time") == run_time
+    groups = [names(group) for group in project["dependency-groups"].values()]
+    assert listed("Development") == set().union(*groups) - run_time
 
 
 def test_crates_are_listed() -> None:

@@ -1,15 +1,20 @@
-"""The greedy solver: a plain rule, written down a second time, and its payments."""
+"""The solvers that are not the default: greedy and its payments, the program and brute force."""
 
 from __future__ import annotations
 
 import math
 import random
+import sys
+from typing import TYPE_CHECKING
 
 import pytest
 from tests.differential.small import Job, play
 from tests.differential.small_auctions import random_auction
 
-from themis import AuctionOutcome, Bid, clear_auction
+from themis import AppState, AuctionOutcome, Bid, ScenarioError, clear_auction
+
+if TYPE_CHECKING:
+    from tests.differential.conftest import Reference
 
 CLOSE = 1e-9
 SEEDS = range(400)
@@ -66,3 +71,46 @@ def test_a_simulation_runs_on_the_solver_that_it_is_told(solver: str, first: str
     result = play("1x(1x2)", jobs, "themis", solver=solver, fairness_knob=0.0, payment="none")
     assert result.apps.filter(first_gpu_s=0).get_column("app_id").to_list() == [first]
     assert result.apps.get_column("state").to_list() == ["done", "done"]
+
+
+@pytest.mark.parametrize("batch", range(6))
+def test_the_program_is_the_best_of_all_allocations_and_so_are_its_payments(
+    batch: int, reference: Reference
+) -> None:
+    for seed in range(batch * 50, (batch + 1) * 50):
+        offer, bids = random_auction(random.Random(seed))  # noqa: S311 - draws an instance
+        outcome = clear_auction(offer, bids, "none", solver="milp")
+        assert outcome.objective == pytest.approx(reference.optimum(bids, offer), abs=1e-7), seed
+        assert outcome.gap == 0
+        for app_id, c, won in outcome.payments.select("app_id", "c", "gpus_won").iter_rows():
+            if won and len(bids) > 1:
+                without = reference.optimum(bids, offer, skip=app_id)
+                expected = min(1.0, math.exp(others(outcome, app_id) - without))
+                assert c == pytest.approx(expected, rel=1e-6), seed
+            else:
+                assert c == 1
+
+
+def test_only_who_sees_the_offer_wins_in_the_program() -> None:
+    bids = [Bid(name, 10.0 + at, [((1,), 1.0)]) for at, name in enumerate("abcd")]
+    outcome = clear_auction({(0, 0, 0): 4}, bids, "lease", solver="milp", fairness_knob=0.5)
+    assert outcome.winners.get_column("app_id").to_list() == ["c", "d"]
+    assert outcome.allocation.filter(cause="leftover").get_column("app_id").len() == 2
+    assert outcome.solver == "milp"
+
+
+def test_an_auction_without_a_useful_bundle_has_no_program() -> None:
+    outcome = clear_auction({(0, 0, 0): 1}, [Bid("a", 1.0, [((1,), 2.0)])], solver="milp")
+    assert outcome.reasons.get_column("reason").to_list() == ["no_useful_bundle"]
+
+
+def test_the_program_is_refused_beyond_its_size_and_without_its_package(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    offer = [(0, machine, 0, 8) for machine in range(40)]
+    apps = [AppState(f"app{at}", 0, 1e6, 1, 64, 1e4, profile="vgg16") for at in range(20)]
+    with pytest.raises(ScenarioError, match=r"solver is 'milp', but there are \d+ bundles"):
+        clear_auction(offer, apps, solver="milp")
+    monkeypatch.setitem(sys.modules, "highspy", None)
+    with pytest.raises(ScenarioError, match=r"pip install 'themis-sched\[milp\]'"):
+        clear_auction({(0, 0, 0): 1}, [Bid("a", 2.0, [((1,), 1.0)])], solver="milp")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["auction"]
 
 _PAYMENTS = ("lottery", "lease", "gpus", "gpus_random", "none")
-_SOLVERS = ("prices", "greedy")
+_SOLVERS = ("prices", "greedy", "milp")
 
 
 @click.command(short_help="Clear one auction and show every bid and its fate.")

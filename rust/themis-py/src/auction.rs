@@ -7,7 +7,8 @@ use pyo3::types::{PyDict, PyList};
 use themis_core::SlotId;
 use themis_core::app::{AppState, Job, Part, Pattern, Profile, Stopping, log_v};
 use themis_core::auction::{
-    Bidder, Entrant, Entry, Leftover, Payment, Rules, Solver, Table, TableRow, run_round,
+    Bidder, Entrant, Entry, Given, Leftover, Payment, Rules, Solver, Table, TableRow, run_round,
+    run_round_given, visible,
 };
 use themis_core::cluster::{Bundle, FreeSet, Topology};
 use themis_core::fairness::{OutsideContext, OutsideOption};
@@ -57,32 +58,66 @@ pub(crate) struct RulesInput {
     seed: u64,
 }
 
+/// (job number, GPUs a slot).
+type JobCounts = Vec<(usize, Counts)>;
+
+/// An allocation found in Python, entrant by entrant.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct GivenInput {
+    wins: Vec<JobCounts>,
+    c: Vec<f64>,
+    upper_bound: f64,
+}
+
+/// An auction, read: what is on offer, who bids, and the rules.
+struct Auction {
+    offer: FreeSet,
+    entrants: Vec<Entrant>,
+    rules: Rules,
+}
+
+impl Auction {
+    fn read(slots: &[(u32, u32, u32)], bids: Vec<BidInput>, rules: &RulesInput) -> PyResult<Self> {
+        let topology = Topology::from_slots(slots).map_err(|error| core_error(&error))?;
+        let topology = Arc::new(topology);
+        let outside = Outside {
+            option: OutsideOption::parse(&rules.outside_option)?,
+            lease_s: rules.lease_s,
+            gpus: rules.cluster_gpus,
+        };
+        let entrants = bids.into_iter().map(|bid| entrant(bid, &topology, outside));
+        Ok(Self {
+            entrants: entrants.collect::<PyResult<_>>()?,
+            offer: FreeSet::full(topology),
+            rules: Rules {
+                fairness_knob: rules.fairness_knob,
+                solver: Solver::parse(&rules.solver)?,
+                payment: Payment::parse(&rules.payment)?,
+                leftover: Leftover::parse(&rules.leftover)?,
+            },
+        })
+    }
+}
+
 /// Clears one auction. `slots`: (rack number, machine number, free GPUs), a machine's together.
+/// With `given`, the allocation and the payments are those, and the solver has no say.
 #[pyfunction]
+#[pyo3(signature = (slots, bids, rules, given=None))]
 pub(crate) fn clear_auction(
     py: Python<'_>,
     slots: Vec<(u32, u32, u32)>,
     bids: Vec<BidInput>,
     rules: RulesInput,
+    given: Option<GivenInput>,
 ) -> PyResult<Bound<'_, PyDict>> {
-    let topology = Topology::from_slots(&slots).map_err(|error| core_error(&error))?;
-    let topology = Arc::new(topology);
-    let offer = FreeSet::full(Arc::clone(&topology));
-    let outside = Outside {
-        option: OutsideOption::parse(&rules.outside_option)?,
-        lease_s: rules.lease_s,
-        gpus: rules.cluster_gpus,
-    };
-    let auction_rules = Rules {
-        fairness_knob: rules.fairness_knob,
-        solver: Solver::parse(&rules.solver)?,
-        payment: Payment::parse(&rules.payment)?,
-        leftover: Leftover::parse(&rules.leftover)?,
-    };
-    let bids: Vec<Entrant> =
-        bids.into_iter().map(|bid| entrant(bid, &topology, outside)).collect::<PyResult<_>>()?;
+    let Auction { offer, entrants, rules: round } = Auction::read(&slots, bids, &rules)?;
+    let given = given.map(|given| read_given(given, &offer, &entrants)).transpose()?;
     let mut draws = SeededDraws::new(rules.seed);
-    let outcome = py.detach(|| run_round(&offer, bids, &auction_rules, &mut draws));
+    let outcome = py.detach(|| match given {
+        Some(given) => run_round_given(&offer, entrants, &round, &given, &mut draws),
+        None => run_round(&offer, entrants, &round, &mut draws),
+    });
 
     let result = PyDict::new(py);
     result.set_item("objective", outcome.objective)?;
@@ -95,6 +130,55 @@ pub(crate) fn clear_auction(
     }
     result.set_item("entries", entries)?;
     Ok(result)
+}
+
+/// What an outside solver must know of the bidders: which see the offer, and for each log V of
+/// winning nothing and the GPUs that its jobs hold (none for a table).
+#[pyfunction]
+pub(crate) fn open_auction(
+    py: Python<'_>,
+    slots: Vec<(u32, u32, u32)>,
+    bids: Vec<BidInput>,
+    rules: RulesInput,
+) -> PyResult<Bound<'_, PyList>> {
+    let Auction { entrants, rules, .. } = Auction::read(&slots, bids, &rules)?;
+    let seen = visible(&entrants, &rules);
+    let bidders = PyList::empty(py);
+    for (at, entrant) in entrants.iter().enumerate() {
+        let held = match &entrant.bidder {
+            Bidder::App(app) => app.jobs.iter().map(|job| counts(&job.held)).collect(),
+            Bidder::Table(_) => Vec::new(),
+        };
+        let bidder = PyDict::new(py);
+        bidder.set_item("visible", seen.binary_search(&at).is_ok())?;
+        bidder.set_item("log_v_empty", entrant.bidder.log_v_empty())?;
+        bidder.set_item("held", held)?;
+        bidders.append(bidder)?;
+    }
+    Ok(bidders)
+}
+
+fn read_given(input: GivenInput, offer: &FreeSet, entrants: &[Entrant]) -> PyResult<Given> {
+    let part =
+        |(job, won): (usize, Counts)| Ok(Part { job, bundle: bundle(&won, offer.topology())? });
+    let wins = input.wins.into_iter().map(|parts| parts.into_iter().map(part).collect());
+    let given = Given {
+        wins: wins.collect::<PyResult<_>>()?,
+        payments: input.c,
+        upper_bound: input.upper_bound,
+    };
+    let jobs = |entrant: &Entrant| match &entrant.bidder {
+        Bidder::App(app) => app.jobs.len(),
+        Bidder::Table(_) => 1,
+    };
+    let known = |(parts, entrant): (&Vec<Part>, &Entrant)| {
+        parts.iter().all(|part| part.job < jobs(entrant))
+    };
+    if given.fits(offer, entrants.len()) && given.wins.iter().zip(entrants).all(known) {
+        Ok(given)
+    } else {
+        Err(ScenarioError::new_err("the allocation given does not fit the auction"))
+    }
 }
 
 /// How winning nothing is valued.

@@ -15,7 +15,7 @@ use pyo3::prelude::*;
 #[pymodule(gil_used = false)]
 mod _core {
     #[pymodule_export]
-    use crate::auction::clear_auction;
+    use crate::auction::{clear_auction, open_auction};
     #[pymodule_export]
     use crate::simulate::{Cluster, Workload, build_info, simulate};
     use pyo3::exceptions::PyRuntimeWarning;

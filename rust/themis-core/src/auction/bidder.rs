@@ -1,7 +1,7 @@
 //! The two kinds of bidder: an app state that the core values itself, and an explicit table.
 
 use crate::app::{AppState, Part, Pattern, Placed, Relaxed};
-use crate::cluster::{Bundle, Chunks, FreeSet, Locality};
+use crate::cluster::{Bundle, Chunks, FreeSet, Locality, Topology};
 use crate::ids::SlotId;
 
 /// One row of an explicit bid.
@@ -76,6 +76,24 @@ impl Bidder {
                 free.take(&row.bundle);
                 let parts = vec![Part { job: 0, bundle: row.bundle.clone() }];
                 Some(Placed { parts, log_v: row.log_v })
+            }
+        }
+    }
+
+    /// log V with parts won elsewhere; of a table, that of the best row that asks for just these.
+    pub(super) fn log_v_with(&self, topology: &Topology, parts: &[Part]) -> f64 {
+        match self {
+            Self::App(app) => {
+                let mut after = app.clone();
+                for part in parts {
+                    after.hold(part.job, &part.bundle);
+                }
+                app.log_v_at(&after.held_rates(topology))
+            }
+            Self::Table(table) => {
+                let won: Bundle = parts.iter().flat_map(|part| part.bundle.iter()).collect();
+                let rows = table.rows.iter().filter(|row| row.bundle == won);
+                rows.map(|row| row.log_v).fold(table.log_v_empty, f64::max)
             }
         }
     }

@@ -6,6 +6,7 @@
 
 mod bidder;
 mod charge;
+mod decision;
 mod dual;
 mod exact;
 mod greedy;
@@ -21,10 +22,12 @@ mod winners;
 
 pub use bidder::{Bidder, Table, TableRow};
 pub use charge::Payment;
+pub use decision::Given;
 pub use leftovers::Leftover;
 pub use outcome::{Entry, Outcome, Reason};
 pub use solver::Solver;
 
+use decision::Decision;
 use prices::Prices;
 
 use crate::app::Pattern;
@@ -115,6 +118,20 @@ impl Bid<'_> {
     }
 }
 
+/// The entrants worst off first, and those that see the offer, in their own order.
+fn visibility(entrants: &[Entrant], rules: &Rules) -> (Vec<usize>, Vec<usize>) {
+    let ranks: Vec<(f64, f64)> = entrants.iter().map(|entrant| entrant.rank).collect();
+    let order = worst_first(&ranks);
+    let mut seen = order[..participants(rules.fairness_knob, entrants.len())].to_vec();
+    seen.sort_unstable();
+    (order, seen)
+}
+
+/// The entrants that see an offer under these rules, in their own order.
+pub fn visible(entrants: &[Entrant], rules: &Rules) -> Vec<usize> {
+    visibility(entrants, rules).1
+}
+
 /// Clears one auction over `offer`. Entrants are numbered in the order that decides ties.
 ///
 /// Every GPU of the offer ends in exactly one place: kept by a winner, given as a leftover, or in
@@ -125,12 +142,30 @@ pub fn run_round(
     rules: &Rules,
     draws: &mut dyn Draws,
 ) -> Outcome {
+    round(offer, entrants, rules, None, draws)
+}
+
+/// The same with an allocation and payments found outside, which must fit the offer
+/// ([`Given::fits`]): they are charged, and leftovers handed out, as those of a solver here.
+pub fn run_round_given(
+    offer: &FreeSet,
+    entrants: Vec<Entrant>,
+    rules: &Rules,
+    given: &Given,
+    draws: &mut dyn Draws,
+) -> Outcome {
+    round(offer, entrants, rules, Some(given), draws)
+}
+
+fn round(
+    offer: &FreeSet,
+    entrants: Vec<Entrant>,
+    rules: &Rules,
+    given: Option<&Given>,
+    draws: &mut dyn Draws,
+) -> Outcome {
     // 1. Visibility: the worst off see the offer.
-    let ranks: Vec<(f64, f64)> = entrants.iter().map(|entrant| entrant.rank).collect();
-    let order = worst_first(&ranks);
-    let visible = participants(rules.fairness_knob, entrants.len());
-    let mut seen = order[..visible].to_vec();
-    seen.sort_unstable();
+    let (order, seen) = visibility(&entrants, rules);
 
     // 2. Bids: all see the same offer.
     let mut gangs: Vec<u32> = seen.iter().flat_map(|at| entrants[*at].bidder.gangs()).collect();
@@ -143,28 +178,26 @@ pub fn run_round(
         .map(|bidder| Bid { bidder, patterns: bidder.patterns(offer, &chunks) })
         .collect();
 
-    // 3. Proportional fairness, with a certified bound.
-    let solved = rules.solver.solve(offer, &chunks, &bids);
-    let objective = solved.solution.objective();
-    let upper_bound = dual::upper_bound(offer, &chunks, &bids, &solved.solution, &solved.dual);
-
-    // 4. Hidden payments: what each winner costs the others.
-    let payments = payments::hidden_payments(rules.solver, offer, &chunks, &bids, &solved);
+    // 3. and 4. Proportional fairness with a certified bound, and what each winner costs the others.
+    let decision = match given {
+        Some(given) => given.decide(offer, &seen, &bids),
+        None => Decision::by(rules.solver, offer, &chunks, &bids),
+    };
+    let Decision { solution, upper_bound, payments } = decision;
+    let objective = solution.objective();
 
     // 5. Charge.
     let patterns: Vec<Vec<Pattern>> = bids.into_iter().map(|bid| bid.patterns).collect();
     let mut outcome = Outcome::new(entrants, order, objective, upper_bound);
     let mut free = offer.clone();
-    for (((at, win), patterns), c) in
-        seen.iter().zip(solved.solution.wins).zip(patterns).zip(payments)
-    {
+    for (((at, win), patterns), c) in seen.iter().zip(solution.wins).zip(patterns).zip(payments) {
         let entry = outcome.entries[*at].see(patterns, win.as_ref(), c);
         charge::charge(entry, win, rules.payment, offer, draws);
         entry.keep(&mut free);
     }
 
     // 6. Leftovers: nothing idles that somebody could use.
-    leftovers::hand_out(&mut outcome, &mut free, visible, rules.leftover, draws);
+    leftovers::hand_out(&mut outcome, &mut free, seen.len(), rules.leftover, draws);
 
     // 7. Every entrant learns what it got, or why not.
     outcome.explain(free.to_bundle());
