@@ -24,5 +24,6 @@ def test_reading(meter: Meter, tmp_path: Path, kind: str, rows: int) -> None:
     workload = meter.time(f"read {kind}", "rows", rows, lambda: read_trace(path, name))
     assert workload.jobs.height == rows
     assert workload.source.format == name
-    size = path.stat().st_size
+    files = path.iterdir() if path.is_dir() else (path,)
+    size = sum(file.stat().st_size for file in files)
     meter.note(bytes=size, mb_a_s=size / 1e3 / meter.benchmark.extra_info.get("cpu_ms", size))

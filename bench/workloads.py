@@ -161,6 +161,71 @@ def _hyperdrive(rows: int, folder: Path) -> Path:
     return path
 
 
+def _helios(rows: int, folder: Path) -> Path:
+    path = folder / f"helios-{rows}.csv"
+    _slurm(rows).select(
+        *("job_id", "user", "vc", "gpu_num", "cpu_num", "node_num", "state"),
+        *("submit_time", "start_time", "end_time", "duration", "queue"),
+    ).write_csv(path)
+    return path
+
+
+def _acme(rows: int, folder: Path) -> Path:
+    path = folder / f"acme-{rows}.csv"
+    offset = pl.lit("+08:00")
+    _slurm(rows).select(
+        *("job_id", "user", "node_num", "gpu_num", "cpu_num"),
+        pl.lit("Eval").alias("type"),
+        "state",
+        *(
+            pl.concat_str(name, offset).alias(name)
+            for name in ("submit_time", "start_time", "end_time")
+        ),
+        *("duration", "queue"),
+        (pl.col("duration") * pl.col("gpu_num")).alias("gpu_time"),
+    ).write_csv(path)
+    return path
+
+
+def _slurm(rows: int) -> pl.DataFrame:
+    """Rows with the columns of Helios' cluster logs."""
+    return _stamped(rows).select(
+        job_id=pl.int_range(pl.len()),
+        user="user",
+        vc="tenant",
+        gpu_num="gpus",
+        cpu_num=pl.col("gpus") * 4,
+        node_num=(pl.col("gpus") + 7) // 8,
+        state=pl.lit("COMPLETED"),
+        submit_time="submit",
+        start_time="submit",
+        end_time="end",
+        duration=pl.col("duration_s").cast(pl.Int64),
+        queue=pl.lit(0),
+    )
+
+
+def _pai(rows: int, folder: Path) -> Path:
+    """Jobs and their tasks, one each, in two tables of `rows` rows."""
+    path = folder / f"pai-{rows}"
+    path.mkdir(exist_ok=True)
+    table = _rows(rows, gpus=512, load=0.8, seed=0).with_columns(
+        job=pl.int_range(pl.len()).cast(pl.String).str.zfill(24),
+        begin=pl.col("submit_s") + 1.0,
+        finish=pl.col("submit_s") + pl.col("duration_s") + 1.0,
+        status=pl.lit("Terminated"),
+    )
+    table.select("job", pl.lit("i").alias("inst"), "user", "status", "begin", "finish").write_csv(
+        path / "pai_job_table.csv", include_header=False
+    )
+    table.select(
+        *("job", pl.lit("worker").alias("task"), "gpus", "status", "begin", "finish"),
+        *(pl.lit(figure).alias(name) for name, figure in (("cpu", 600.0), ("mem", 29.3))),
+        *(pl.lit(100.0).alias("gpu"), pl.lit("V100").alias("type")),
+    ).write_csv(path / "pai_task_table.csv", include_header=False)
+    return path
+
+
 def _native(rows: int) -> pl.DataFrame:
     return _rows(rows, gpus=512, load=0.8, seed=0).rename({"name": "id"})
 
@@ -181,6 +246,9 @@ TRACE_WRITERS: Mapping[str, tuple[str, Callable[[int, Path], Path]]] = {
     "philly CSV": ("philly", _philly_csv),
     "philly JSON": ("philly", _philly_json),
     "hyperdrive CSV": ("hyperdrive", _hyperdrive),
+    "helios": ("helios", _helios),
+    "acme": ("acme", _acme),
+    "pai": ("pai", _pai),
     "native CSV": ("native", _native_csv),
     "native Parquet": ("native", _native_parquet),
 }

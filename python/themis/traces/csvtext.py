@@ -255,12 +255,13 @@ def _shape(frame: pl.DataFrame, records: _Records, header: CsvHeader) -> npt.NDA
     shape[(fields > width) & ~((fields == width + 1) & trailing)] = 3
     blank = frame.to_series(0).fill_null("").eq("").to_numpy()
     shape[(fields == 1) & blank] = 1
-    same = frame.select(
-        pl.all_horizontal(
-            pl.col(name).eq_missing(name)
-            for index, name in enumerate(header.names)
-            if index < header.required and not name.startswith("unnamed_")
-        )
-    )
-    shape[same.to_series().to_numpy()] = 4
+    named = [
+        name
+        for index, name in enumerate(header.names)
+        if index < header.required and not name.startswith("unnamed_")
+    ]
+    again = frame.get_column(named[0]) == named[0] if named else pl.Series([False])
+    if again.any():
+        same = frame.select(pl.all_horizontal(pl.col(name).eq_missing(name) for name in named))
+        shape[same.to_series().to_numpy()] = 4
     return shape

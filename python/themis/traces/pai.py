@@ -29,7 +29,7 @@ import numpy as np
 import polars as pl
 
 from themis.errors import TraceError
-from themis.traces.pai_tables import TABLES, header_of, instances, table_of, tags, tasks
+from themis.traces.pai_tables import TABLES, Lookup, header_of, instances, table_of, tags, tasks
 from themis.traces.reader import Input, Reader, choice, positive
 from themis.traces.rows import RowChecks
 from themis.traces.tabular import Table, read_table
@@ -144,19 +144,22 @@ def _preparation(
 ) -> Callable[[RowChecks], None]:
     """Return what adds the columns of the other tables to the rows of jobs, tasks or instances."""
     seen: set[str] = set()
+    jobs = Lookup(side, "job_name")
+    tag = None if tagged is None else Lookup(tagged, "inst_id")
 
     def prepare(checks: RowChecks) -> None:
         if not of_jobs:
             names = checks.frame.get_column("job_name")
-            known = (names.is_in(list(seen)) | ~names.is_first_distinct()) & names.is_not_null()
-            checks.reject(known.to_numpy(), "further row of a job", "job_name")
-            seen.update(names.drop_nulls().to_list())
+            known = np.array([name in seen for name in names], dtype=np.bool_)
+            known |= (~names.is_first_distinct() & names.is_not_null()).to_numpy()
+            checks.reject(known, "further row of a job", "job_name")
+            seen.update(names.drop_nulls())
         frame = checks.frame.drop("gpu_type", strict=False)
-        frame = frame.join(side, on="job_name", how="left", maintain_order="left")
+        frame = frame.hstack(jobs.of(frame.get_column("job_name")))
         if of_jobs and "begin" not in side.columns:
             frame = frame.with_columns(begin="start_time", finish="end_time")
-        if tagged is not None and "inst_id" in frame.columns:
-            frame = frame.join(tagged, on="inst_id", how="left", maintain_order="left")
+        if tag is not None and "inst_id" in frame.columns:
+            frame = frame.hstack(tag.of(frame.get_column("inst_id")))
             user = pl.coalesce(*(name for name in ("user", "tag_user") if name in frame.columns))
             app = pl.concat_str(user, pl.lit("/"), pl.col("group"))
             frame = frame.with_columns(user.alias("user"), app.alias("app"))

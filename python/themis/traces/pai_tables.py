@@ -13,7 +13,7 @@ from themis.traces.reader import Input, text_rows
 from themis.traces.rows import Floats, RowChecks
 from themis.traces.schema import MAX_GPUS
 
-__all__ = ["TABLES", "header_of", "instances", "table_of", "tags", "tasks"]
+__all__ = ["TABLES", "Lookup", "header_of", "instances", "table_of", "tags", "tasks"]
 
 TABLES: Mapping[str, tuple[str, ...]] = {
     "job": ("job_name", "inst_id", "user", "status", "start_time", "end_time"),
@@ -79,15 +79,22 @@ def tasks(part: Input, notes: list[str]) -> pl.DataFrame:
         }
 
     rows = _rows(part, "task", columns, notes)
-    kinds = pl.col("gpu_type").filter(pl.col("gpus") > 0).drop_nulls().unique().sort()
+    kinds = pl.col("gpu_type").filter(pl.col("gpus") > 0)
     found = rows.group_by("job_name").agg(
         pl.col("begin").min(),
         pl.col("finish").max(),
         pl.col("gpus").cast(pl.Int64).sum(),
         (pl.col("asked").cast(pl.Int64).sum() / 1e6).alias("gpus_asked"),
-        kinds.str.join("|").replace("", None),
+        kinds.min(),
+        kinds.max().alias("other_type"),
     )
-    return found.sort("job_name")
+    several = found.filter(pl.col("gpu_type") != pl.col("other_type")).select("job_name")
+    named = rows.join(several, on="job_name", how="semi").group_by("job_name")
+    joined = named.agg(kinds.drop_nulls().unique().sort().str.join("|").alias("types"))
+    found = found.join(joined, on="job_name", how="left")
+    return found.with_columns(pl.coalesce("types", "gpu_type").alias("gpu_type")).drop(
+        "other_type", "types"
+    )
 
 
 def instances(part: Input, notes: list[str]) -> pl.DataFrame:
@@ -99,10 +106,9 @@ def instances(part: Input, notes: list[str]) -> pl.DataFrame:
             f"{cut} instances lack a start or an end: their jobs run from the first start to the "
             "last end that is known"
         )
-    found = rows.group_by("job_name").agg(
+    return rows.group_by("job_name").agg(
         pl.col("begin").min(), pl.col("finish").max(), pl.len().cast(pl.Int64).alias("count")
     )
-    return found.sort("job_name")
 
 
 def tags(part: Input, notes: list[str]) -> pl.DataFrame:
@@ -114,7 +120,23 @@ def tags(part: Input, notes: list[str]) -> pl.DataFrame:
         frame = checks.frame.filter(pl.Series(checks.good))
         frames.append(frame.select("inst_id", "group", "workload", tag_user="user"))
     found = pl.concat(frames) if frames else pl.DataFrame(schema=_TAGS)
-    return found.group_by("inst_id").agg(pl.all().min()).sort("inst_id")
+    return found.group_by("inst_id").agg(pl.all().min())
+
+
+class Lookup:
+    """Rows of a table by a key that is unique in it, for blocks of keys.
+
+    Joining every block with the table would take time that grows with the square of the rows.
+    """
+
+    def __init__(self, table: pl.DataFrame, key: str) -> None:
+        self._place = {value: at for at, value in enumerate(table.get_column(key))}
+        self._rows = table.drop(key).vstack(table.drop(key).clear(1))
+
+    def of(self, keys: pl.Series) -> pl.DataFrame:
+        """Return a row a key, null where the table does not have it."""
+        none = self._rows.height - 1
+        return self._rows[[self._place.get(key, none) for key in keys]]
 
 
 def _rows(

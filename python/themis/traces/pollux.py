@@ -60,6 +60,7 @@ def read(
         duration=_duration({**_ASSUMED, **given}),
         gpus="num_replicas",
         profile="application",
+        also=("application",),
         unit="s",
         idle=("batch_size",),
     )

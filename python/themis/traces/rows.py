@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,6 +25,12 @@ Mask = npt.NDArray[np.bool_]
 
 MISSING = ("", "na", "n/a", "<na>", "none", "null", "-")
 """Cells that mean that there is no value, in lower case."""
+
+_MISSING_IN_ANY_CASE = [
+    "".join(letters)
+    for word in MISSING
+    for letters in itertools.product(*({letter, letter.upper()} for letter in word))
+]
 
 
 _REJECTED = {**REJECTED, "file": pl.String()}
@@ -129,6 +136,13 @@ class RowChecks:
             )
         return pl.concat(parts)
 
+    def missing(self, column: str) -> Mask:
+        """Which cells of a column hold no value."""
+        series = self.frame.get_column(column)
+        if series.dtype != pl.String:
+            return series.is_null().to_numpy()
+        return is_missing(series.str.strip_chars()).to_numpy()
+
     def text(self, column: str, *, required: bool = False) -> pl.Series:
         """Strings of a column; null where there is no value, which `required` rejects."""
         series = self.frame.get_column(column).cast(pl.String).str.strip_chars()
@@ -192,9 +206,7 @@ class RowChecks:
 
 def is_missing(text: pl.Series) -> pl.Series:
     """Which cells hold no value."""
-    short = text.str.len_bytes() <= max(map(len, MISSING))
-    words = pl.select(pl.when(short).then(text.str.to_lowercase())).to_series()
-    return text.is_null() | words.is_in(list(MISSING)).fill_null(value=False)
+    return text.is_null() | text.is_in(_MISSING_IN_ANY_CASE).fill_null(value=False)
 
 
 class Gathered:

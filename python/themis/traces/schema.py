@@ -128,11 +128,15 @@ def apps_from_jobs(rows: pl.DataFrame) -> pl.DataFrame:
     """
     defaults = {"stopping": "all", "weight": 1.0}
     known = {column: name for column, name in APP_ATTRIBUTES.items() if name in rows.columns}
-    plans = [pl.col(name).min().alias(column) for column, name in known.items()]
-    if "profile" in rows.columns:
+    profile = [name for name in ("profile",) if name in rows.columns]
+    if rows.get_column("app_id").n_unique() == rows.height:
+        own = [pl.col(name).alias(column) for column, name in known.items()]
+        apps = rows.select("app_id", pl.col("submit_s").alias("arrival_s"), *own, *profile)
+    else:
+        plans = [pl.col(name).min().alias(column) for column, name in known.items()]
         one = (pl.col("profile").n_unique() == 1) & pl.col("profile").is_not_null().all()
-        plans.append(pl.when(one).then(pl.col("profile").min()).alias("profile"))
-    apps = rows.group_by("app_id").agg(pl.col("submit_s").min().alias("arrival_s"), *plans)
+        plans += [pl.when(one).then(pl.col(name).min()).alias(name) for name in profile]
+        apps = rows.group_by("app_id").agg(pl.col("submit_s").min().alias("arrival_s"), *plans)
     return apps.select(
         (pl.col(c) if c in apps.columns else pl.lit(defaults.get(c))).cast(kind).alias(c)
         for c, kind in APPS.items()
@@ -176,7 +180,8 @@ def _check_values(apps: pl.DataFrame, jobs: pl.DataFrame) -> None:
                 bad = ~pl.col(column).is_finite() | (pl.col(column).abs() > MAX_WORK_GPU_S)
                 _refuse(table, frame, column, bad, f"a number up to {MAX_WORK_GPU_S:g}")
         key = frame.columns[0]
-        _refuse(table, frame, key, pl.col(key).is_duplicated(), "an id that stands once")
+        if frame.get_column(key).n_unique() < frame.height:
+            _refuse(table, frame, key, pl.col(key).is_duplicated(), "an id that stands once")
         _refuse(table, frame, key, pl.col(key) == "", "an id that is not empty")
     for column in ("arrival_s",):
         _refuse("apps", apps, column, pl.col(column) < 0, "0 or more")
@@ -209,10 +214,11 @@ def _check_search(apps: pl.DataFrame, jobs: pl.DataFrame) -> None:
 
 def _check_references(apps: pl.DataFrame, jobs: pl.DataFrame) -> None:
     _refuse("jobs", jobs, "app_id", pl.col("app_order").is_null(), "the id of an app")
-    first = jobs.group_by("app_id").agg(
+    first = jobs.group_by("app_order").agg(
         pl.col("submit_s").min().alias("first_s"), pl.col("gang_size").max().alias("largest")
     )
-    apps = apps.join(first, on="app_id", how="left", maintain_order="left")
+    apps = apps.with_row_index("app_order").select(*APPS, "app_order")
+    apps = apps.join(first, on="app_order", how="left", maintain_order="left")
     _refuse("apps", apps, "app_id", pl.col("first_s").is_null(), "an app with at least one job")
     early = pl.col("first_s") < pl.col("arrival_s")
     _refuse("apps", apps, "arrival_s", early, "no later than the app's earliest job")
@@ -224,11 +230,12 @@ def _check_references(apps: pl.DataFrame, jobs: pl.DataFrame) -> None:
 
 def _refuse(table: str, frame: pl.DataFrame, column: str, bad: pl.Expr, expected: str) -> None:
     """Raise for the first row where `bad` holds, in order of the id and the value."""
+    if not frame.select(bad.any()).item():
+        return
     key = frame.columns[0]
     rows = frame.filter(bad).select(pl.col(key).alias("key"), pl.col(column).alias("value"))
-    if not rows.is_empty():
-        found = rows.sort("key", "value", nulls_last=True).row(0, named=True)
-        raise TraceError(
-            f"workload table {table!r}, {key} {found['key']!r}: {column} is {found['value']!r}: "
-            f"expected {expected}"
-        )
+    found = rows.sort("key", "value", nulls_last=True).row(0, named=True)
+    raise TraceError(
+        f"workload table {table!r}, {key} {found['key']!r}: {column} is {found['value']!r}: "
+        f"expected {expected}"
+    )

@@ -23,7 +23,7 @@ def reject_outside(checks: RowChecks, shown: str, submit: str, start: str, end: 
 
     `shown` is the column that tells which job was never scheduled.
     """
-    gone = {name: checks.text(name).is_null().to_numpy() for name in (submit, start, end)}
+    gone = {name: checks.missing(name) for name in (submit, start, end)}
     before = gone[submit] & gone[start] & ~gone[end]
     checks.reject(before, "began before the trace", end)
     checks.reject(~gone[submit] & gone[start], "never scheduled", shown)

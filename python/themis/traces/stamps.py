@@ -10,6 +10,7 @@ the clock had been moved an hour later. Both are counted.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Literal
@@ -28,6 +29,9 @@ Micros = npt.NDArray[np.int64]
 _PLAIN = "%Y-%m-%d %H:%M:%S"
 _FRACTION = "%Y-%m-%d %H:%M:%S%.f"
 _OFFSET = "%Y-%m-%d %H:%M:%S%.f%z"
+_PLAIN_LENGTH = 19
+_OFFSET_TEXT = re.compile(r"([+-])(\d\d):?([0-5]\d)")
+_MOST_OFFSETS = 200
 _PASSES: tuple[Literal["earliest"], Literal["latest"]] = ("earliest", "latest")
 _FIRST_US = int(datetime(1, 1, 1, tzinfo=UTC).timestamp()) * 1_000_000
 _LAST_US = int(datetime(9999, 12, 31, tzinfo=UTC).timestamp()) * 1_000_000
@@ -115,23 +119,11 @@ class Clock:
         """Stamps of any strings."""
         text = series.cast(pl.String).str.strip_chars()
         missing = is_missing(text)
-        plain = text.str.to_datetime(_PLAIN, strict=False, time_unit="us")
-        odd = (plain.is_null() & ~missing).arg_true()
-        zoned = pl.Series([], dtype=pl.Datetime("us", "UTC"))
-        if odd.len():
-            rest = (
-                text.gather(odd).str.replace(r"^(\S{10})[Tt]", "$1 ").str.replace("[Zz]$", "+00:00")
-            )
-            plain = plain.scatter(
-                odd, rest.str.to_datetime(_FRACTION, strict=False, time_unit="us")
-            )
-            zoned = rest.str.to_datetime(_OFFSET, strict=False, time_unit="us")
-        first, latest = self._localise(plain)
-        if odd.len():
-            known = zoned.is_not_null()
-            where, when = odd.filter(known), zoned.drop_nulls().cast(pl.Int64)
-            first, latest = first.scatter(where, when), latest.scatter(where, when)
-            self.offset += where.len()
+        plain, zoned = _parsed(text, missing)
+        first, latest = (
+            pl.select(pl.coalesce(zoned, local)).to_series() for local in self._localise(plain)
+        )
+        self.offset += zoned.len() - zoned.null_count()
         in_calendar = first.is_between(_FIRST_US, _LAST_US)
         first = pl.select(pl.when(in_calendar).then(first)).to_series()
         absent = first.is_null()
@@ -178,6 +170,34 @@ class Clock:
             first, latest = first.scatter(skipped, later), latest.scatter(skipped, later)
         self.ambiguous += int((first != latest).sum())
         return first, latest
+
+
+def _parsed(text: pl.Series, missing: pl.Series) -> tuple[pl.Series, pl.Series]:
+    """Local time of the stamps without an offset, and microseconds since 1970 of the others."""
+    simple = text.str.head(_PLAIN_LENGTH).str.to_datetime(_PLAIN, strict=False, time_unit="us")
+    rest = text.str.slice(_PLAIN_LENGTH)
+    plain = pl.select(pl.when(rest == "").then(simple)).to_series()
+    zoned = simple.cast(pl.Int64) - _offsets(rest)
+    odd = (plain.is_null() & zoned.is_null() & ~missing).arg_true()
+    if odd.len():
+        other = text.gather(odd).str.replace(r"^(\S{10})[Tt]", "$1 ").str.replace("[Zz]$", "+00:00")
+        local = other.str.to_datetime(_FRACTION, strict=False, time_unit="us")
+        known = other.str.to_datetime(_OFFSET, strict=False, time_unit="us")
+        plain, zoned = plain.scatter(odd, local), zoned.scatter(odd, known.cast(pl.Int64))
+    return plain, zoned
+
+
+def _offsets(rest: pl.Series) -> pl.Series:
+    """Microseconds of ``+08:00``, ``-0730`` or ``Z``; null for anything else."""
+    kinds = rest.drop_nulls().unique()
+    if kinds.len() > _MOST_OFFSETS or kinds.to_list() == [""]:  # fractions of seconds, or nothing
+        return pl.repeat(None, rest.len(), dtype=pl.Int64, eager=True)
+    micros = {"Z": 0, "z": 0}
+    for kind in kinds:
+        if found := _OFFSET_TEXT.fullmatch(kind):
+            seconds = int(found[2]) * 3600 + int(found[3]) * 60
+            micros[kind] = seconds * (-1_000_000 if found[1] == "-" else 1_000_000)
+    return rest.replace_strict(micros, default=None, return_dtype=pl.Int64)
 
 
 def _utc(plain: pl.Series, zone: str, which: Literal["earliest", "latest"]) -> pl.Series:

@@ -76,6 +76,8 @@ class Table:
         A column that claims to be that difference: compared with it, not used.
     app, user, tenant, status, profile, gpu_types
         Columns of text.
+    also
+        Further columns that must be there, because a function of the rows reads them.
     unit
         Unit of times that are numbers; None where they are time stamps.
     idle
@@ -109,6 +111,7 @@ class Table:
     status: str | None = None
     profile: str | None = None
     gpu_types: str | None = None
+    also: tuple[str, ...] = ()
     unit: str | None = None
     idle: tuple[str, ...] = ()
     header: Callable[[Input], CsvHeader] | None = None
@@ -120,7 +123,7 @@ class Table:
     def needed(self) -> tuple[str, ...]:
         """Columns that a file must have."""
         times = (self.start, self.end) if self.duration is None else (self.duration,)
-        named = (self.job_id, self.submit, self.gpus, self.gpus_each, *times)
+        named = (self.job_id, self.submit, self.gpus, self.gpus_each, *times, *self.also)
         return tuple(name for name in named if isinstance(name, str))
 
     @property
