@@ -69,6 +69,7 @@ def test_options_for_fractions_and_apps() -> None:
     workload = read_trace(DATA, fractions="leave_out", apps="job")
     assert [job[0] for job in jobs(workload)] == ["j3"]
     assert (1, "fraction of a GPU", "gpus_asked", "1.5") in left_out(workload)
+    assert workload.equals(read_trace(DATA, apps="job", repair={"fraction_of_a_gpu": "leave_out"}))
     alone = read_trace(DATA, apps="job")
     assert alone.apps["app_id"].to_list() == ["j3", "j1", "j2"]
     with pytest.raises(TraceError, match="option apps is 'user': expected one of group, job"):

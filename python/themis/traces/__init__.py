@@ -25,15 +25,15 @@ def read_trace(
     Parameters
     ----------
     path
-        The trace file, plain or gzip or Zstandard, or a directory with ``apps`` and ``jobs``
-        tables (native format only).
+        A file, plain or packed (gzip, bzip2, xz, Zstandard); or several files that are one trace: a
+        folder, a tar archive, or a pattern such as ``"helios/*/cluster_log.csv"``. Ids of several
+        files begin with what tells the files apart.
     format
-        Name of the reader (``"philly"``, ``"hyperdrive"``, ``"native"``), or ``None`` to recognise
-        it from the content; ``workload.source.recognised`` says why.
+        Name of the reader (:data:`themis.traces.registry.READERS`, or one of another package), or
+        ``None`` to recognise it from the content; ``workload.source.recognised`` says why.
     **options
-        Options of that reader: ``timezone`` (philly, hyperdrive), ``duration`` (philly),
-        ``jobs_at`` (hyperdrive), ``unit`` (native). The modules of :mod:`themis.traces` document
-        them.
+        Options of that reader, such as ``timezone`` or ``unit``; its module in
+        :mod:`themis.traces` documents them.
 
         ``repair`` is one of every format: choices by rule, such as
         ``{"conflicting_id": "latest"}`` (:data:`themis.traces.repairs.RULES`).
