@@ -25,7 +25,7 @@ Ints = npt.NDArray[np.int64]
 SIZES = ((64, 10), (256, 30), (1024, 100), (4096, 400))
 """GPUs of the cluster and apps that bid."""
 
-LARGER = ((16384, 1500), (65536, 5000))
+LARGER = ((16384, 1500), (65536, 5000), (262144, 20000))
 """Sizes that are measured on request only."""
 
 SLOT_GPUS = 4
@@ -295,7 +295,7 @@ def _state(
     work_s = _MEDIAN_WORK_S * math.exp(rng.normal()) * app.most
     done = float(rng.uniform(0, 0.9)) if rng.random() < 0.7 else 0.0
     left_s = work_s * (1 - done)
-    ideal_s = left_s / app.most
+    ideal_s = work_s / app.most
     elapsed_s = ideal_s * (done * float(rng.uniform(1, 5)) + float(rng.uniform(0, 0.5)))
     held: dict[tuple[int, int, int], int] = {}
     for slot, gpus in itertools.chain.from_iterable(piece.items() for piece in app.pieces):

@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--larger", action="store_true", help="measure auctions on 16,384 and 65,536 GPUs as well"
+        "--larger", action="store_true", help="measure auctions on 16,384 GPUs and more as well"
     )
 
 

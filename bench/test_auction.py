@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,9 +18,10 @@ from bench.auction_instances import (
     assert_plausible,
     draw_auction,
 )
+from bench.core_calls import clear, least_cpu_s
 
 import themis
-from themis import AppState, AuctionOutcome, Bid, Offer, _core
+from themis import AppState, Bid, Offer
 
 if TYPE_CHECKING:
     from bench.conftest import Meter
@@ -30,36 +31,23 @@ PERCENT = (10, 50, 100)
 ALL_SIZES = [*SIZES, *(pytest.param(size, marks=pytest.mark.larger) for size in LARGER)]
 ROWS_A_BID = 24
 
-CoreCall = tuple[
-    Sequence[tuple[int, int, int]], Sequence[Mapping[str, object]], Mapping[str, object]
-]
-
-
-def clear(auction: Auction) -> AuctionOutcome:
-    return themis.clear_auction(auction.offer, auction.apps, cluster_gpus=auction.gpus)
-
 
 @pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize("percent", PERCENT)
 @pytest.mark.parametrize("size", ALL_SIZES, ids=lambda size: f"{size[0]}/{size[1]}")
-def test_round(
-    meter: Meter,
-    monkeypatch: pytest.MonkeyPatch,
-    style: Style,
-    percent: int,
-    size: tuple[int, int],
-) -> None:
+def test_round(meter: Meter, style: Style, percent: int, size: tuple[int, int]) -> None:
     """A whole round through Python; beside it the share of the compiled core."""
     gpus, apps = size
     auction = draw_auction(gpus, apps, percent, style)
     assert_plausible(auction)
     family = f"clear {style}, {percent} % on offer"
-    outcome = meter.time(family, "GPUs", gpus, lambda: clear(auction), rounds=rounds(gpus))
+    outcome, call = clear(auction)
+    meter.time(family, "GPUs", gpus, lambda: clear(auction), rounds=rounds(gpus))
     granted = int(outcome.allocation.get_column("gpus").sum())
     unused = int(outcome.leftovers.get_column("gpus").sum())
     assert granted + unused == sum(auction.offer.gpus)
     assert outcome.gap >= 0
-    core_s = least_core_s(auction, monkeypatch, rounds(gpus))
+    core_s = least_cpu_s(call, rounds(gpus))
     meter.growth.add(f"{family}, core alone", "GPUs", gpus, core_s)
     meter.note(
         bidders=apps,
@@ -73,25 +61,6 @@ def test_round(
 
 def rounds(gpus: int) -> int:
     return 10 if gpus <= 256 else 3 if gpus <= 4096 else 1
-
-
-def least_core_s(auction: Auction, monkeypatch: pytest.MonkeyPatch, count: int) -> float:
-    """CPU seconds of the compiled core for the same auction."""
-    calls: list[CoreCall] = []
-    core = _core.clear_auction
-
-    def keep(*call: Any) -> dict[str, Any]:  # noqa: ANN401 - passed on as they are
-        calls.append(call)
-        return core(*call)
-
-    monkeypatch.setattr(_core, "clear_auction", keep)
-    clear(auction)
-    least = math.inf
-    for _ in range(count):
-        start = time.process_time()
-        core(*calls[0])
-        least = min(least, time.process_time() - start)
-    return least
 
 
 @dataclass
