@@ -37,7 +37,7 @@ PIP_INSTALL = -m pip install --quiet
 
 .PHONY: help
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' Makefile
 
 .PHONY: demo
 demo: $(DEMO)/wheel.stamp ## Build the wheel, install it, run the built-in example
@@ -66,6 +66,10 @@ test-python: $(TEST)/wheel.stamp ## Tests of the installed wheel
 .PHONY: bench
 bench: $(TEST)/wheel.stamp ## Benchmarks of the installed wheel
 	$(TEST)/bin/pytest bench --benchmark-only
+
+.PHONY: bench-instructions
+bench-instructions: $(BUILD)/tools.stamp ## Instructions of fixed auctions against the reference (valgrind)
+	$(BUILD)/bin/python bench/instructions.py
 
 .PHONY: dev
 dev: $(BUILD)/tools.stamp ## Install an editable build into .venv
