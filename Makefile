@@ -82,6 +82,12 @@ fmt: $(TEST)/tools.stamp ## Format all sources
 	$(TEST)/bin/ruff check --select I --fix $(CODE)
 	$(TEST)/bin/ruff format $(CODE)
 
+.PHONY: schema
+schema: $(TEST)/wheel.stamp ## Write docs/schema.md from the code
+	$(TEST)/bin/python -c 'from themis.schema_page import schema_page as page; print(page(), end="")' \
+	  > target/schema.md
+	mv target/schema.md docs/schema.md
+
 .PHONY: clean
 clean: ## Remove all that was built, .venv included
 	rm -rf target dist .venv

@@ -11,6 +11,7 @@ import pytest
 from themis.machine_lists import MACHINE_FORMATS
 from themis.policies import POLICIES
 from themis.profiles import PROFILES, Profile
+from themis.schema_page import schema_page
 from themis.traces import csvtext, native
 from themis.traces.registry import READERS
 
@@ -80,3 +81,7 @@ def test_every_class_of_trouble_is_listed() -> None:
     assert len(classes) > 15
     section = TRACES.split("## What is checked", 1)[1].split("\n## ", 1)[0]
     assert sorted(classes - set(words(section))) == []
+
+
+def test_the_page_of_schemas_is_up_to_date() -> None:
+    assert (DOCS / "schema.md").read_text(encoding="utf-8") == schema_page(), "run: make schema"

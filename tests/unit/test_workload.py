@@ -81,6 +81,7 @@ def test_rows_are_put_in_canonical_order() -> None:
         ("jobs", "submit_s", None, "submit_s is None: expected a value"),
         ("jobs", "gang_size", -1, "gang_size is -1: expected 0 or more"),
         ("jobs", "max_gpus", 1, "max_gpus is 1: expected gang_size or more"),
+        ("jobs", "max_gpus", None, "max_gpus is None: expected a value"),
         ("jobs", "max_gpus", 2_000_000, "expected at most 1000000"),
         ("jobs", "checkpoint_s", -1.0, "checkpoint_s is -1.0: expected 0 or more"),
         ("jobs", "checkpoint_s", math.nan, "checkpoint_s is nan"),

@@ -143,7 +143,15 @@ def _durations(jobs: pl.DataFrame) -> Figure | None:
         alt.Chart(inline(curve))
         .mark_line(interpolate="step-after", color=_BLUE)
         .encode(
-            x=alt.X("seconds:Q", title="Duration (s, log scale)", scale=alt.Scale(type="log")),
+            x=alt.X(
+                "seconds:Q",
+                title="Duration (s, log scale)",
+                scale=alt.Scale(type="log"),
+                axis=alt.Axis(
+                    values=[10.0**decade for decade in range(-3, 12)],
+                    labelExpr="format(datum.value, '~s')",
+                ),
+            ),
             y=alt.Y("share:Q", title="Jobs (%)", scale=alt.Scale(domain=[0, 100])),
         )
         .properties(width=WIDTH, height=HEIGHT)

@@ -15,6 +15,7 @@ __all__ = [
     "MAX_GPUS",
     "MAX_TIME_S",
     "MAX_WORK_GPU_S",
+    "NULLABLE",
     "STATUSES",
     "STOPPING",
     "apps_from_jobs",
@@ -88,10 +89,12 @@ MAX_WORK_GPU_S = 1e12
 """Largest work of one job that is believed; it still fits 64-bit microseconds."""
 
 _LOSS = ("loss_a", "loss_b", "loss_c")
-_NULLABLE = {
-    *("user", "tenant", "profile", "gpu_types", "max_gpus", "target_loss"),
-    *("checkpoint_s", "status", "iterations", *_LOSS),
+NULLABLE: Mapping[str, frozenset[str]] = {
+    "apps": frozenset({"user", "tenant", "profile", "gpu_types", "max_gpus", "target_loss"}),
+    "jobs": frozenset({"profile", "checkpoint_s", "status", "iterations", *_LOSS}),
 }
+"""Columns of each table that may be null or absent."""
+
 _ARRIVAL_SLACK_S = 1e-6
 
 
@@ -145,7 +148,7 @@ def apps_from_jobs(rows: pl.DataFrame) -> pl.DataFrame:
 
 def _conform(table: str, frame: pl.DataFrame, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
     for column in schema:
-        if column not in frame.columns and column not in _NULLABLE:
+        if column not in frame.columns and column not in NULLABLE[table]:
             raise TraceError(f"workload table {table!r}: column {column!r} is missing")
     for column in frame.columns:
         if column not in schema:
@@ -173,7 +176,7 @@ def _check_values(apps: pl.DataFrame, jobs: pl.DataFrame) -> None:
         raise TraceError("workload table 'jobs' has no rows: expected at least one job")
     for table, frame in (("apps", apps), ("jobs", jobs)):
         for column in frame.columns:
-            if column not in _NULLABLE:
+            if column not in NULLABLE[table]:
                 _refuse(table, frame, column, pl.col(column).is_null(), "a value")
         for column, kind in frame.schema.items():
             if kind == pl.Float64:
