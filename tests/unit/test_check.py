@@ -74,6 +74,7 @@ def test_report_is_plain_json() -> None:
         "never scheduled",
         "still running at the snapshot",
         "no work",
+        "ends with the trace",
         "attempt without both times",
         "unknown status",
     ]
@@ -170,6 +171,7 @@ def test_the_ends_of_a_trace_are_counted(tmp_path: Path) -> None:
         "past_last_submission": 1,
         "past_gpu_s": 290.0,
     }
+    assert "1 x ends with the trace: line 6; kept: may have been cut off" in report.to_text()
     assert "not seen whole: 1 line began before the trace, 1 line still ran at its end, 1 line" in (
         report.to_text()
     )

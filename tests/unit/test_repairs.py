@@ -95,6 +95,18 @@ def test_an_end_before_its_start_can_be_no_work(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("last", "cut"),
+    [("d,3,1,4,60", {"c", "d"}), ("d,3,1,4,", {"c"}), ("d,3,1,4,50", set())],
+    ids=["several end then", "others still ran", "one just ends last"],
+)
+def test_jobs_that_the_trace_may_have_cut_off(last: str, cut: set[str], tmp_path: Path) -> None:
+    text = f"id,submit,gpus,start,end\na,0,1,5,9\nb,1,1,5,50\nc,2,1,6,60\n{last}\n"
+    every = set(read(tmp_path, text).jobs["job_id"])
+    left = read(tmp_path, text, ends_with_the_trace="leave_out")
+    assert every - set(left.jobs["job_id"]) == cut
+
+
 CHOICES = [dict(zip(RULES, pick, strict=True)) for pick in itertools.product(*RULES.values())]
 
 

@@ -55,7 +55,7 @@ def test_the_tables_together_make_the_jobs() -> None:
         (7, "missing value", "start_time", None),
     ]
     problems = {p.name: p.values for p in workload.source.report.problems if not p.rejected}  # type: ignore[union-attr]
-    assert problems == {"fraction of a GPU": ("1.5", "0.25")}
+    assert problems == {"fraction of a GPU": ("1.5", "0.25"), "ends with the trace": ()}
     assert "3 instances lack a start or an end" in notes(workload)[1]
     assert notes(workload)[0] == (
         f"{DATA / 'pai_task_table.csv'}: 1 rows could not be used; the first is line 9: "

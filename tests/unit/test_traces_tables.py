@@ -55,7 +55,12 @@ def test_helios_runs_from_start_to_end() -> None:
         (6, "never scheduled", "job_id"),
         (8, "end before start", "end_time"),
     ]
-    assert kept(workload) == {"no GPU": 1, "no work": 1, "unknown status": 1}
+    assert kept(workload) == {
+        "no GPU": 1,
+        "no work": 1,
+        "ends with the trace": 1,
+        "unknown status": 1,
+    }
     tenants = workload.apps.select("user", "tenant").rows()
     assert tenants == [("uA1", "vcAAA"), ("uA1", "vcAAA"), ("uB2", "vcbbb"), ("uC3", "vcAAA")]
     assert any("name no zone" in note for note in report_of(workload).notes)

@@ -216,6 +216,8 @@ class _JobTable:
             **app_limits(checks, at, cap="app_max_gpus", gang=gang),
             **learning(checks, at),
         }
+        if "end_s" in at and not {"serial_time_s", "duration_s"} & set(at):
+            columns["ended"] = checks.number(at["end_s"], required=False)
         for name in _TEXTS:
             columns[name] = checks.text(at[name]) if name in at else nothing(checks, pl.String())
         self.gathered.add(checks, columns, work)

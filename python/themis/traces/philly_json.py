@@ -77,6 +77,7 @@ def read_job_log(source: Input, about: TraceSource, clock: Clock, *, span: bool)
         "tenant": checks.text("vc"),
         "word": word,
         "status": endings(word),
+        "ended": pl.Series(attempts.last_end(frame.height)),
         "odd": pl.Series(attempts.odd_entries(frame.height)),
     }
     gathered.add(checks, columns, work)
@@ -206,6 +207,12 @@ class _Attempts:
     def odd_entries(self, entries: int) -> Mask:
         """Entries with an attempt that lacks a time."""
         return self._any(~self.both, entries)
+
+    def last_end(self, entries: int) -> npt.NDArray[np.int64]:
+        """Latest end of each entry, microseconds; the least number where there is none."""
+        last = np.full(entries, np.iinfo(np.int64).min, dtype=np.int64)
+        np.maximum.at(last, self.entry[self.has_end], self.end[self.has_end])
+        return last
 
     def durations(self, checks: RowChecks, job_id: pl.Series, *, span: bool) -> Floats:
         """Seconds that each entry ran; entries without a duration are rejected."""

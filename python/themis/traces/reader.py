@@ -36,6 +36,8 @@ __all__ = [
 
 _NO_GPU = Problem("no GPU", action="kept: takes no GPU")
 _NO_WORK = Problem("no work", action="kept: ends as it starts")
+_CUT_OFF = Problem("ends with the trace", action="kept: may have been cut off")
+_RUNNING = ("still running at the end", "still running at the snapshot")
 
 
 @dataclass(frozen=True)
@@ -230,7 +232,8 @@ def workload_from_rows(  # noqa: PLR0913 - the accounts of one reading belong to
 ) -> Workload:
     """Make a workload of accepted rows, with the report of their reading.
 
-    `rows` has the columns of jobs and of their app (see :func:`schema.apps_from_jobs`) and `line`.
+    `rows` has the columns of jobs and of their app (see :func:`schema.apps_from_jobs`), `line`, and
+    `ended`, when each ended in the source, where that is known.
     """
     rows = rows.with_columns(
         pl.col("gang_size").cast(pl.Int64),
@@ -238,12 +241,15 @@ def workload_from_rows(  # noqa: PLR0913 - the accounts of one reading belong to
         .cast(pl.Int64)
         .alias("max_gpus"),
     )
-    rows = _without(
-        _without(rows, gathered, _NO_GPU, "gang_size"), gathered, _NO_WORK, "serial_time_s"
+    found = (
+        (pl.col("gang_size") == 0, _NO_GPU, "gang_size"),
+        (pl.col("serial_time_s") == 0, _NO_WORK, "serial_time_s"),
+        (_cut_off(rows, gathered), _CUT_OFF, "job_id"),
     )
+    for which, problem, column in found:
+        rows = _without(rows, gathered, which, problem, column)
     noted = [
-        kept_problem(rows, pl.col("gang_size") == 0, _NO_GPU),
-        kept_problem(rows, pl.col("serial_time_s") == 0, _NO_WORK),
+        *(kept_problem(rows, which, problem) for which, problem, _ in found),
         *kept,
     ]
     jobs = rows.select(
@@ -259,14 +265,30 @@ def workload_from_rows(  # noqa: PLR0913 - the accounts of one reading belong to
     )
 
 
-def _without(rows: pl.DataFrame, gathered: Gathered, problem: Problem, column: str) -> pl.DataFrame:
-    """Leave out the rows whose `column` is 0, if that is the repair of `problem`."""
+def _cut_off(rows: pl.DataFrame, gathered: Gathered) -> pl.Expr:
+    """Which jobs end at the last instant of the trace, if it seems to have cut jobs off.
+
+    It does if others still ran, or if several end then. `rows` may have `ended`, in any unit.
+    """
+    if "ended" not in rows.columns:
+        return pl.lit(value=False)
+    last = rows.select(pl.col("ended").max()).item()
+    several = rows.filter(pl.col("ended") == last).height > 1
+    if not (several or gathered.rejected_any(_RUNNING)):
+        return pl.lit(value=False)
+    return (pl.col("ended") == pl.lit(last)).fill_null(value=False)
+
+
+def _without(
+    rows: pl.DataFrame, gathered: Gathered, which: pl.Expr, problem: Problem, column: str
+) -> pl.DataFrame:
+    """Leave out the rows of `problem`, if that is its repair."""
     if chosen(problem.name) != "leave_out":
         return rows
-    left = rows.filter(pl.col(column) != 0)
+    left = rows.filter(~which)
     if left.is_empty():
-        raise TraceError(f"{gathered.name}: every job has {problem.name}: none is left")
-    gathered.reject(rows.filter(pl.col(column) == 0), problem.name, column)
+        raise TraceError(f"{gathered.name}: no job is left: {problem.name}")
+    gathered.reject(rows.filter(which), problem.name, column)
     return left
 
 

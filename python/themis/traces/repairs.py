@@ -25,6 +25,7 @@ RULES: Mapping[str, tuple[str, ...]] = {
     "fraction_of_a_gpu": ("leave_out", "round_up"),
     "no_gpu": ("keep", "leave_out"),
     "no_work": ("keep", "leave_out"),
+    "ends_with_the_trace": ("keep", "leave_out"),
 }
 """Choices by rule; the first is what is done without a repair."""
 

@@ -291,6 +291,10 @@ class Gathered:
             work = rows.filter(pl.col("gang_size") > 0).get_column("serial_time_s")
             self._lost_gpu_s.extend(work.to_list())
 
+    def rejected_any(self, reasons: Sequence[str]) -> bool:
+        """Whether a row was rejected for one of `reasons`."""
+        return any(part.get_column("reason").is_in(list(reasons)).any() for part in self._rejected)
+
     def report(self, jobs: pl.DataFrame, kept: Sequence[Problem] = ()) -> TraceReport:
         """Close the accounts, once `jobs` are final."""
         rejected = _by_place(self._rejected)

@@ -251,6 +251,12 @@ class _Reading:
         if table.attempts and table.end is not None and self.clock is not None:
             ended = self.clock.parse(checks.frame.get_column(table.end))
             columns["end"] = pl.Series(ended.latest)
+        if table.start is not None and table.end is not None:
+            # time stamps of one form sort as they stand: enough to know which come last
+            stamped = self.clock is not None
+            columns["ended"] = (
+                checks.text(table.end) if stamped else checks.number(table.end, required=False)
+            )
         self.gathered.add(checks, columns, np.where(part, np.nan, duration_s * asked))
 
     @property
