@@ -101,6 +101,32 @@ def test_sacct_with_other_columns(tmp_path: Path) -> None:
     assert workload.apps["gpu_types"].to_list() == ["tesla", None]
 
 
+@pytest.mark.parametrize(
+    ("text", "gpus", "kinds"),
+    [
+        ("gres/gpu=4", 4, None),
+        ("billing=8,gres/gpu:a100=2,gres/gpu=2,node=1", 2, "a100"),
+        ("gres/gpu:a100=2,gres/gpu:nvidia_v100-16g=3", 5, "a100|nvidia_v100-16g"),
+        ("gres/gpu:3g.20gb=2", 2, "3g.20gb"),
+        ("gpu:4", 4, None),
+        ("gpu:4(IDX:0-3)", 4, None),
+        ("gpu:1g.5gb:7", 7, "1g.5gb"),
+        ("cpu=4,mem=1G,gres/gpumem=40G", 0, None),
+        ("cpu=4,gres/mps=50", 0, None),
+        ("", 0, None),
+    ],
+)
+def test_gpus_of_a_resource_text(tmp_path: Path, text: str, gpus: int, kinds: str | None) -> None:
+    path = tmp_path / "one.txt"
+    path.write_text(
+        "JobID|Submit|Start|End|State|AllocTRES\n"
+        f"1|2024-05-01T08:00:00|2024-05-01T08:00:00|2024-05-01T08:01:00|COMPLETED|{text}\n"
+    )
+    workload = read_trace(path)
+    assert workload.jobs["gang_size"].to_list() == [gpus]
+    assert workload.apps["gpu_types"].to_list() == [kinds]
+
+
 def test_standard_workload_format() -> None:
     workload = read_trace(DATA / "swf.txt")
     assert workload.source.recognised == "lines of 18 numbers between blanks"

@@ -40,6 +40,7 @@ _GPUS = ("AllocTRES", "AllocGRES", "ReqTRES", "ReqGRES")
 _DURATIONS = ("ElapsedRaw", "Elapsed")
 _TIMES = ("Submit", "Start", "End")
 _KNOWN = (*_IDS, *_GPUS, *_TIMES, *_DURATIONS, "State", "User", "Account", "Partition")
+_TYPE = r"gpu:[^=:,(]*[A-Za-z][^=:,(]*"  # has a letter: gpu:2 is a number, gpu:1g.5gb a type
 _FIELDS = {name.lower(): name for name in _KNOWN}
 _NEEDED = (_IDS, ("Submit",), ("Start",), ("End",), _GPUS)
 
@@ -127,7 +128,7 @@ def _preparation(names: set[str], job_id: str) -> Callable[[RowChecks], None]:
         if "ElapsedRaw" not in names and "Elapsed" in names:
             _to_seconds(checks, "Elapsed")
         said = pl.coalesce(pl.when(asked.str.contains("gpu")).then(asked) for asked in gpus)
-        kinds = said.str.extract_all(r"gpu:[A-Za-z][^=:,]*").list.join("|")
+        kinds = said.str.extract_all(_TYPE).list.join("|")
         checks.frame = checks.frame.with_columns(
             pl.col(job_id).str.extract(r"^(\d+)[_+]").alias("array"),
             pl.coalesce(*tenants, pl.lit(None, dtype=pl.String)).alias("tenant"),
@@ -141,8 +142,10 @@ def _preparation(names: set[str], job_id: str) -> Callable[[RowChecks], None]:
 
 def _gpu_count(said: pl.Expr) -> pl.Expr:
     """Count the GPUs of ``billing=8,gres/gpu:a100=2,gres/gpu=2`` or ``gpu:a100:2``."""
-    total = said.str.extract(r"(?:^|,)(?:gres/)?gpu[=:](\d+)").cast(pl.Int64, strict=False)
-    typed = said.str.extract_all(r"gpu:[A-Za-z][^=:,]*[=:]\d+").list.eval(
+    total = said.str.extract(r"(?:^|,)(?:gres/)?gpu[=:](\d+)(?:$|[,(])").cast(
+        pl.Int64, strict=False
+    )
+    typed = said.str.extract_all(_TYPE + r"[=:]\d+").list.eval(
         pl.element().str.extract(r"(\d+)$").cast(pl.Int64, strict=False)
     )
     return pl.coalesce(total, typed.list.sum(), pl.lit(0)).cast(pl.String)
