@@ -42,6 +42,7 @@ pub mod cluster;
 mod error;
 pub mod fairness;
 mod ids;
+pub mod schedulers;
 
 pub use error::CoreError;
 pub use ids::{AppId, MachineId, RackId, SlotId};

@@ -51,10 +51,25 @@ pub(crate) fn check(
         let run = &state.jobs[job as usize];
         let kept = (run.gpus.len() - run.expired.len()) as u32;
         let total = kept + jobs.iter().map(|(_, gpus)| gpus).sum::<u32>();
-        if total < spec.gang || total > spec.max {
-            let problem = format!("{total} GPUs in all; {} to {}", spec.gang, spec.max);
+        if total < spec.gang || total > run.max {
+            let problem = format!("{total} GPUs in all; {} to {}", spec.gang, run.max);
             let policy = policy.to_string();
             return Err(SimError::Policy { policy, app: spec.app, job, problem });
+        }
+    }
+    check_caps(state, &granted, policy)
+}
+
+/// Refuses more GPUs for an app than it may hold; `granted` is sorted by job.
+fn check_caps(state: &State<'_>, granted: &[(u32, u32)], policy: &str) -> Result<(), SimError> {
+    let app_of = |job: u32| state.workload.jobs[job as usize].app;
+    for jobs in granted.chunk_by(|a, b| app_of(a.0) == app_of(b.0)) {
+        let (job, app) = (jobs[0].0, app_of(jobs[0].0));
+        let run = &state.apps[app as usize];
+        let total = run.gpus - run.expired + jobs.iter().map(|(_, gpus)| gpus).sum::<u32>();
+        if total > run.cap {
+            let problem = format!("{total} GPUs for the app; at most {}", run.cap);
+            return Err(SimError::Policy { policy: policy.to_string(), app, job, problem });
         }
     }
     Ok(())

@@ -8,6 +8,7 @@ use crate::apply::{carry_out, check, take_from};
 use crate::error::SimError;
 use crate::log::EventLog;
 use crate::policy::Policy;
+use crate::search::review;
 use crate::settings::{LATEST_US, Settings};
 use crate::state::{JobPhase, State};
 use crate::tenure::EndedBy;
@@ -91,10 +92,10 @@ impl<'w> Engine<'w> {
     /// Everything that happens now. At the horizon nothing is decided any more: a grant would
     /// last for no time.
     fn instant(&mut self, policy: &mut dyn Policy, decides: bool) -> Result<(), SimError> {
-        // 1. Job ends.
-        self.end_jobs(policy.leases());
+        // 1. Jobs that end or reach their goals.
+        self.end_jobs(policy.leases())?;
         // 2. Arrivals.
-        self.arrive();
+        self.arrive()?;
         // 3. Lease expiries; they matter only when somebody competes.
         if decides && policy.leases() && self.state.is_contended() {
             expire(&mut self.state, true);
@@ -115,7 +116,7 @@ impl<'w> Engine<'w> {
         Ok(())
     }
 
-    fn end_jobs(&mut self, leases: bool) {
+    fn end_jobs(&mut self, leases: bool) -> Result<(), SimError> {
         let state = &mut self.state;
         let mut ended = Vec::new();
         loop {
@@ -131,19 +132,29 @@ impl<'w> Engine<'w> {
             let app = state.workload.jobs[jobs[0] as usize].app;
             let mut spare: Vec<u32> = Vec::new();
             for job in jobs {
+                state.account(*job);
+                let run = &mut state.jobs[*job as usize];
+                run.work_left = run.beyond;
+            }
+            let (ended, at_goal): (Vec<u32>, Vec<u32>) =
+                jobs.iter().partition(|job| state.jobs[**job as usize].beyond <= 0.0);
+            for job in &ended {
                 spare.extend(state.end_job(*job, JobPhase::Done));
             }
+            let left = review(state, app, &ended, &at_goal)?;
+            let is_over = left.is_none();
+            spare.extend(left.unwrap_or_default());
             spare.sort_unstable();
-            if state.is_over(app) {
+            if is_over {
                 state.release(&spare, EndedBy::JobEnd);
-                state.end_app(app);
             } else {
                 reuse(state, app, spare, leases);
             }
         }
+        Ok(())
     }
 
-    fn arrive(&mut self) {
+    fn arrive(&mut self) -> Result<(), SimError> {
         let state = &mut self.state;
         while let Some(app) = state.workload.apps.get(self.next_app) {
             if app.arrival_us > state.now_us {
@@ -157,14 +168,16 @@ impl<'w> Engine<'w> {
             // The app itself counts from its arrival on, so that nothing has passed yet.
             state.apps[self.next_app].area_then = state.contention.area_at(state.now_us);
             self.next_app += 1;
+            review(state, number, &[], &[])?;
         }
         while let Some(job) = self.submissions.get(self.next_job).copied() {
             if state.workload.jobs[job as usize].submit_us > state.now_us {
                 break;
             }
             self.next_job += 1;
-            submit(state, job);
+            submit(state, job)?;
         }
+        Ok(())
     }
 
     fn decide(&mut self, policy: &mut dyn Policy) -> Result<(), SimError> {
@@ -204,7 +217,7 @@ impl<'w> Engine<'w> {
         }
         for job in 0..state.jobs.len() as u32 {
             let spec = &state.workload.jobs[job as usize];
-            let all = state.workload.apps[spec.app as usize].stopping == Stopping::All;
+            let all = state.apps[spec.app as usize].waits_for == Stopping::All;
             if all && state.jobs[job as usize].phase == JobPhase::Future && state.needs_gpus(job) {
                 // What is left counts it, so the ideal time must.
                 state.apps[spec.app as usize].expect(spec);
@@ -219,11 +232,11 @@ impl<'w> Engine<'w> {
 }
 
 /// Takes in a submitted job.
-fn submit(state: &mut State<'_>, job: u32) {
+fn submit(state: &mut State<'_>, job: u32) -> Result<(), SimError> {
     let spec = &state.workload.jobs[job as usize];
     let run = &mut state.jobs[job as usize];
     if run.phase != JobPhase::Future {
-        return; // killed with its app before it was submitted
+        return Ok(()); // killed with its app before it was submitted
     }
     run.phase = JobPhase::Open;
     if spec.gang > state.topology.gpus() {
@@ -236,13 +249,13 @@ fn submit(state: &mut State<'_>, job: u32) {
         let end_us = state.now_us.saturating_add(spec.work_gpu_us.round() as i64);
         state.ends.plan(end_us, job, run.epoch);
     } else {
-        state.waiting.insert((spec.submit_us, job));
-        state.apps[spec.app as usize].open_job(spec, job);
-        state.count(spec.app);
+        state.open_job(job);
+        state.apps[spec.app as usize].expect(spec);
     }
-    if state.jobs[job as usize].phase.is_final() && state.is_over(spec.app) {
-        state.end_app(spec.app);
+    if state.jobs[job as usize].phase.is_final() {
+        review(state, spec.app, &[job], &[])?;
     }
+    Ok(())
 }
 
 /// Lets an app pass the GPUs of its ended jobs on to its other jobs, for the rest of the lease;

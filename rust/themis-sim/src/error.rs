@@ -43,6 +43,16 @@ pub enum SimError {
         /// What is wrong, and the slot or count concerned.
         problem: String,
     },
+    /// An app scheduler's verdict can't be carried out.
+    #[error("scheduler of app {app}: job {job}: {problem}")]
+    Scheduler {
+        /// The app's number.
+        app: u32,
+        /// The job's number within its app.
+        job: usize,
+        /// What is wrong.
+        problem: String,
+    },
     /// The run goes on for longer than the clock can tell.
     #[error(
         "the run goes on beyond 4.6e12 seconds (140,000 years): set horizon_s, or check the units of the trace"

@@ -24,6 +24,7 @@ mod log;
 mod policy;
 mod queue;
 mod report;
+mod search;
 mod settings;
 mod settle;
 mod state;
@@ -38,4 +39,5 @@ pub use log::{AppColumns, AuctionColumns, EventLog, JobColumns, LeaseColumns, Us
 pub use policy::{AuctionRecord, Cause, Grant, POLICIES, Plan, Policy, policy_by_name};
 pub use settings::{LeaseMode, Settings};
 pub use view::{Candidate, View};
+pub use themis_core::schedulers::{AppScheduler, SchedulerKind, SchedulerRules};
 pub use workload::{AppSpec, JobSpec, Workload};

@@ -125,6 +125,9 @@ pub struct JobColumns {
     pub work_gpu_us: Vec<f64>,
     pub preemptions: Vec<u32>,
     pub migrations: Vec<u32>,
+    /// Why its app's scheduler ended it: a position in `reasons`, of which the first is empty.
+    pub reason: Vec<u32>,
+    pub reasons: Vec<String>,
 }
 
 /// What a run leaves behind.

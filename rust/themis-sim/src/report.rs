@@ -1,8 +1,12 @@
 //! Closing the books: the columns of apps and jobs.
 
+use std::collections::BTreeMap;
+
 use crate::log::{AppColumns, EventLog, JobColumns};
+use crate::search::report;
 use crate::state::{JobPhase, State};
-use themis_core::app::{AppState, Job};
+use themis_core::app::{AppState, Job, Profile, Stopping};
+use themis_core::schedulers::{AppView, Chain, JobReport, Least, Piece};
 
 /// The log of a finished run.
 pub(crate) fn close(state: State<'_>) -> EventLog {
@@ -15,21 +19,18 @@ pub(crate) fn close(state: State<'_>) -> EventLog {
 fn app_columns(state: &State<'_>) -> AppColumns {
     let mut columns = AppColumns::default();
     for (number, run) in (0..).zip(&state.apps) {
-        let whole = alone(state, number, |job| state.workload.jobs[job].work_gpu_us);
+        let has_work = state.gpu_jobs(number).next().is_some();
         let ids = || state.workload.apps[number as usize].job_ids();
         let useful: f64 = ids().map(|job| work_done(state, job)).sum();
         let gpu_us: i64 = ids().map(|job| state.jobs[job as usize].gpu_us).sum();
-        let has_work = !whole.jobs.is_empty();
         let arrived = run.arrival_us <= state.now_us;
         let t_id_s = if has_work && arrived && run.has_submitted() {
-            run.t_id_s(state.settings.t_id, state.topology.gpus(), run.n_avg)
+            state.t_id_s(number, run.n_avg)
         } else {
             f64::NAN
         };
         let elapsed_s = (run.gpu_end_us.unwrap_or(state.now_us) - run.arrival_us) as f64 / 1e6;
-        let rest = || alone(state, number, |job| state.jobs[job].work_left);
-        let rest_s =
-            if run.gpu_end_us.is_some() { 0.0 } else { rest().time_alone(&state.topology) };
+        let rest_s = if run.gpu_end_us.is_some() { 0.0 } else { time_alone(state, number, false) };
         let running = run.run_gpu_us as f64;
         columns.first_gpu_us.push(run.first_gpu_us.unwrap_or(-1));
         columns.end_us.push(run.end_us.unwrap_or(-1));
@@ -40,7 +41,11 @@ fn app_columns(state: &State<'_>) -> AppColumns {
         columns.n_avg.push(if arrived && has_work { run.n_avg } else { f64::NAN });
         columns.t_id_s.push(t_id_s);
         columns.t_sh_s.push(if arrived && has_work { elapsed_s + rest_s } else { f64::NAN });
-        columns.t_alone_s.push(if has_work { whole.time_alone(&state.topology) } else { f64::NAN });
+        columns.t_alone_s.push(if has_work {
+            time_alone(state, number, true)
+        } else {
+            f64::NAN
+        });
         columns.placement_score.push(if running > 0.0 {
             run.paced_gpu_us / running
         } else {
@@ -50,17 +55,46 @@ fn app_columns(state: &State<'_>) -> AppColumns {
     columns
 }
 
-/// An app with what is left of each job: `work_left(job)` in GPU-microseconds.
-fn alone(state: &State<'_>, app: u32, work_left: impl Fn(usize) -> f64) -> AppState {
-    let jobs = state.gpu_jobs(app).map(|number| {
-        let spec = &state.workload.jobs[number as usize];
-        Job::waiting(spec.gang, spec.max, work_left(number as usize) / 1e6, spec.profile)
-    });
-    AppState::new(0.0, 1.0, state.workload.apps[app as usize].stopping, jobs.collect())
+/// Seconds that an app takes alone on the cluster at least, from its start or from now on.
+fn time_alone(state: &State<'_>, app: u32, whole: bool) -> f64 {
+    let spec = &state.workload.apps[app as usize];
+    let view = AppView {
+        elapsed_s: (state.now_us - spec.arrival_us) as f64 / 1e6,
+        jobs: spec.jobs as usize,
+        reported: &[],
+        job: &|job| least_report(state, app, spec.first_job + job as u32),
+    };
+    let phase_s = |phase: Vec<Piece>| {
+        let jobs = phase.into_iter().map(|piece| {
+            let job = piece.job.map(|job| &state.workload.jobs[spec.first_job as usize + job]);
+            let (gang, profile) = job.map_or((1, Profile::PERFECT), |job| (job.gang, job.profile));
+            Job::waiting(gang, piece.max.min(spec.max_gpus), piece.work_gpu_s, profile)
+        });
+        let app = AppState::new(0.0, 1.0, Stopping::All, jobs.collect());
+        app.with_cap(spec.max_gpus).time_alone(&state.topology)
+    };
+    let chain_s = |chain: Chain| chain.into_iter().map(phase_s).sum::<f64>();
+    match state.schedulers[app as usize].least(&view, whole) {
+        Least::Every(chains) => chains.into_iter().map(chain_s).fold(0.0, f64::max),
+        Least::Any(chains) => chains.into_iter().map(chain_s).fold(f64::INFINITY, f64::min),
+    }
+}
+
+/// A job as its scheduler sees it, but with no more work than takes it to its app's target loss.
+fn least_report(state: &State<'_>, app: u32, job: u32) -> JobReport {
+    let mut report = report(state, job, &[]);
+    let target = state.workload.apps[app as usize].target_loss;
+    let curve = state.workload.jobs[job as usize].curve;
+    if let (Some(target), Some(curve), Some(all)) = (target, curve, report.iterations) {
+        let there = curve.reaches(target).map_or(1.0, |iterations| iterations / all);
+        report.work_gpu_s *= there.min(1.0);
+    }
+    report
 }
 
 fn job_columns(state: &State<'_>) -> JobColumns {
-    let mut columns = JobColumns::default();
+    let mut columns = JobColumns { reasons: vec![String::new()], ..JobColumns::default() };
+    let mut known: BTreeMap<&str, u32> = BTreeMap::new();
     for (number, run) in (0..).zip(&state.jobs) {
         columns.phase.push(run.phase as u8);
         columns.start_us.push(run.start_us.unwrap_or(-1));
@@ -69,6 +103,15 @@ fn job_columns(state: &State<'_>) -> JobColumns {
         columns.work_gpu_us.push(work_done(state, number));
         columns.preemptions.push(run.preemptions);
         columns.migrations.push(run.migrations);
+        let reason = run.reason.as_deref().unwrap_or_default();
+        columns.reason.push(if reason.is_empty() {
+            0
+        } else {
+            *known.entry(reason).or_insert_with(|| {
+                columns.reasons.push(reason.to_string());
+                columns.reasons.len() as u32 - 1
+            })
+        });
     }
     columns
 }

@@ -3,6 +3,7 @@
 use crate::error::SimError;
 use themis_core::auction::Rules;
 use themis_core::fairness::{FilterKey, OutsideOption, TIdReading};
+use themis_core::schedulers::SchedulerRules;
 
 /// When leases end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -31,6 +32,8 @@ pub struct Settings {
     pub filter_key: FilterKey,
     /// The reading of `T_ID`.
     pub t_id: TIdReading,
+    /// What app schedulers are told.
+    pub schedulers: SchedulerRules,
     /// A job that goes on elsewhere works again only after this long...
     pub restart_us: i64,
     /// ...and this long, unless the job says otherwise, for its checkpoint.
@@ -51,6 +54,7 @@ impl Default for Settings {
             outside_option: OutsideOption::default(),
             filter_key: FilterKey::default(),
             t_id: TIdReading::default(),
+            schedulers: SchedulerRules::default(),
             restart_us: 35_000_000,
             checkpoint_us: 8_000_000,
             horizon_us: None,
@@ -76,6 +80,13 @@ impl Settings {
         }
         if !(1..LATEST_US).contains(&self.lease_us) {
             return refuse("lease_s", self.lease_us.to_string(), "at least a microsecond");
+        }
+        let (step, error) = (self.schedulers.curve_step, self.schedulers.curve_error);
+        if !(0.001..=1.0).contains(&step) {
+            return refuse("curve_step", step.to_string(), "a number from 0.001 to 1");
+        }
+        if !(0.0..=1.0).contains(&error) {
+            return refuse("curve_error", error.to_string(), "a number from 0 to 1");
         }
         let times = [
             ("min_lease_s", self.min_lease_us),

@@ -6,6 +6,7 @@ use themis_core::app::{AppState, Job};
 use themis_core::auction::Rules;
 use themis_core::cluster::{Bundle, FreeSet, Topology};
 use themis_core::fairness::{FilterKey, OutsideContext};
+use themis_core::schedulers::AppScheduler;
 
 /// An app with the numbers of its jobs.
 #[derive(Clone, Debug)]
@@ -80,6 +81,17 @@ impl<'a> View<'a> {
         self.state.waiting.iter().map(|(_, job)| *job)
     }
 
+    /// GPUs that an app's cap still allows.
+    pub fn spare(&self, app: u32) -> u32 {
+        let run = &self.state.apps[app as usize];
+        run.cap - (run.gpus - run.expired)
+    }
+
+    /// Fewest GPUs with which a job runs.
+    pub fn gang(&self, job: u32) -> u32 {
+        self.spec(job).gang
+    }
+
     /// The app of a job.
     pub fn app_of(&self, job: u32) -> u32 {
         self.spec(job).app
@@ -104,12 +116,31 @@ impl<'a> View<'a> {
         };
         Job {
             gang: spec.gang,
-            max: spec.max,
-            work_left_gpu_s: run.work_left_at(self.state.now_us) / 1e6,
+            max: run.max,
+            work_left_gpu_s: self.work_left_gpu_s(job),
             profile: spec.profile,
             held,
             previous,
+            rank: self.scheduler(spec.app).rank(self.number_within(job)),
         }
+    }
+
+    /// GPU-seconds to a job's goal, or to where its app expects to be content with it.
+    fn work_left_gpu_s(&self, job: u32) -> f64 {
+        let (spec, run) = (self.spec(job), &self.state.jobs[job as usize]);
+        let left_us = run.work_left_at(self.state.now_us);
+        let expected_gpu_s = self.scheduler(spec.app).expected_gpu_s(self.number_within(job));
+        let beyond_us = expected_gpu_s.map_or(run.beyond, |all| spec.work_gpu_us - all * 1e6);
+        // Never less than a job still does before anybody looks at it again.
+        (left_us - beyond_us.min(run.beyond)).max(0.0) / 1e6
+    }
+
+    fn scheduler(&self, app: u32) -> &dyn AppScheduler {
+        self.state.schedulers[app as usize].as_ref()
+    }
+
+    fn number_within(&self, job: u32) -> usize {
+        (job - self.state.workload.apps[self.spec(job).app as usize].first_job) as usize
     }
 
     /// An app as its agent reports it.
@@ -121,9 +152,11 @@ impl<'a> View<'a> {
         let jobs = run.open.clone();
         let mut state = AppState {
             elapsed_s: (now_us - run.arrival_us) as f64 / 1e6,
-            t_id_s: run.t_id_s(settings.t_id, topology.gpus(), n_avg).max(f64::MIN_POSITIVE),
-            stopping: self.state.workload.apps[app as usize].stopping,
+            t_id_s: self.state.t_id_s(app, n_avg).max(f64::MIN_POSITIVE),
+            stopping: run.waits_for,
             jobs: jobs.iter().map(|job| self.job(*job)).collect(),
+            later: self.scheduler(app).later().to_vec(),
+            cap: run.cap,
             rho_empty: None,
         };
         let waited_s = run.waited_us(now_us) as f64 / 1e6;

@@ -2,16 +2,21 @@
 
 use crate::error::SimError;
 use crate::settings::LATEST_US;
-use themis_core::app::{Profile, Stopping};
+use themis_core::app::Profile;
 use themis_core::cluster::Locality;
+use themis_core::schedulers::{LossCurve, SchedulerKind};
 
 /// An app: its jobs are a range of the job list.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AppSpec {
     /// When it arrives.
     pub arrival_us: i64,
-    /// When it is done.
-    pub stopping: Stopping,
+    /// What schedules its jobs, and says when it is done.
+    pub stopping: SchedulerKind,
+    /// Most GPUs that it may hold in all.
+    pub max_gpus: u32,
+    /// The loss at which a search by performance curves is content.
+    pub target_loss: Option<f64>,
     /// Number of its first job.
     pub first_job: u32,
     /// How many jobs it has.
@@ -43,6 +48,12 @@ pub struct JobSpec {
     pub profile: Profile,
     /// Its own time for a checkpoint, else the setting.
     pub checkpoint_us: Option<i64>,
+    /// Iterations of its whole work, where known.
+    pub iterations: Option<f64>,
+    /// Its loss by iterations, where known.
+    pub curve: Option<LossCurve>,
+    /// The bracket of a halving search that it belongs to.
+    pub bracket: u32,
 }
 
 /// Apps numbered by (arrival, app id) and jobs numbered app by app.
@@ -77,6 +88,12 @@ impl Workload {
                     format!("{:?}", app.job_ids()),
                     "adjacent, non-empty ranges",
                 );
+            }
+            if app.max_gpus == 0 {
+                return refuse("max_gpus", app.max_gpus.to_string(), "at least 1");
+            }
+            if app.target_loss.is_some_and(|loss| !loss.is_finite()) {
+                return refuse("target_loss", format!("{:?}", app.target_loss), "a finite number");
             }
             next_job += app.jobs;
         }
@@ -126,6 +143,16 @@ impl Workload {
         }
         if job.max < job.gang || job.max > 1 << 30 {
             return refuse("max_gpus", job.max.to_string(), "at least gang_size");
+        }
+        if job.gang > app.max_gpus {
+            return refuse("gang", job.gang.to_string(), "no more than max_gpus of its app");
+        }
+        if job.iterations.is_some_and(|all| !(all.is_finite() && all > 0.0)) {
+            return refuse("iterations", format!("{:?}", job.iterations), "a positive number");
+        }
+        if job.curve.is_some_and(|curve| !curve.is_valid() || job.iterations.is_none()) {
+            let expected = "finite, a >= 0, b > 0, and iterations beside it";
+            return refuse("loss curve", format!("{:?}", job.curve), expected);
         }
         if job.checkpoint_us.is_some_and(|us| !(0..LATEST_US).contains(&us)) {
             return refuse("checkpoint", format!("{:?}", job.checkpoint_us), "not negative");

@@ -117,7 +117,7 @@ impl AppState {
     /// The steps in the order of service, up to so many GPUs in all.
     fn steps(&self, limit: u32) -> SmallVec<[Step; 16]> {
         let mut steps = SmallVec::new();
-        let mut left = limit;
+        let mut left = limit.min(self.spare());
         for job in self.job_order() {
             let state = &self.jobs[job];
             let mut has = state.held.gpus();

@@ -1,8 +1,9 @@
 //! How an app divides GPUs among its jobs: the app scheduler of the plain stopping rules.
 //!
-//! Jobs that run go first, then (`All`) the job that needs longest, or (`First`) the one that
-//! would finish soonest; ties by job order. Each takes what it can use where it runs fastest,
-//! gangs whole, before the next is served. Cost: O(jobs log jobs) an order, O(localities) a claim.
+//! Jobs that run go first, then those of lower rank, then (`All`) the job that needs longest, or
+//! (`First`) the one that would finish soonest; ties by job order. Each takes what it can use where
+//! it runs fastest, gangs whole, before the next is served. Cost: O(jobs log jobs) an order,
+//! O(localities) a claim.
 
 use crate::app::{AppState, Job, Stopping};
 use crate::cluster::{Bundle, FreeSet, Locality, Near, fit};
@@ -19,7 +20,8 @@ impl AppState {
                 Stopping::All => ideal(b_job).total_cmp(&ideal(a_job)),
                 Stopping::First => ideal(a_job).total_cmp(&ideal(b_job)),
             };
-            runs(a_job).cmp(&runs(b_job)).then(by_time).then(a.cmp(b))
+            let by_rank = a_job.rank.total_cmp(&b_job.rank);
+            runs(a_job).cmp(&runs(b_job)).then(by_rank).then(by_time).then(a.cmp(b))
         });
         order
     }
@@ -27,10 +29,11 @@ impl AppState {
     /// One job-sized claim on free GPUs: the next job in order that they help, and its bundle.
     /// `None` when no job of the app would finish sooner with any of them.
     pub fn claim_one(&self, free: &FreeSet) -> Option<(usize, Bundle)> {
-        if free.total() == 0 {
+        let spare = self.spare();
+        if free.total() == 0 || spare == 0 {
             return None;
         }
-        let claim = |job: usize| self.jobs[job].claim(free).map(|bundle| (job, bundle));
+        let claim = |job: usize| self.jobs[job].claim(free, spare).map(|bundle| (job, bundle));
         if let [_] = self.jobs.as_slice() {
             return claim(0);
         }
@@ -50,10 +53,11 @@ impl AppState {
 }
 
 impl Job {
-    /// The free GPUs that speed this job up most, together with what it holds; the previous ones
-    /// when none are better; `None` when none help. Ties: fewer GPUs, then the finer locality.
-    pub fn claim(&self, free: &FreeSet) -> Option<Bundle> {
-        let need = self.unmet().min(free.total());
+    /// At most `most` free GPUs that speed this job up most, together with what it holds; the
+    /// previous ones when none are better; `None` when none help. Ties: fewer GPUs, then the finer
+    /// locality.
+    pub fn claim(&self, free: &FreeSet, most: u32) -> Option<Bundle> {
+        let need = self.unmet().min(free.total()).min(most);
         let held = self.held.gpus();
         if need == 0 || held + need < self.gang {
             return None;

@@ -2,6 +2,7 @@
 
 mod bid;
 mod claim;
+mod demand;
 mod ladder;
 mod profile;
 mod relaxed;
@@ -9,6 +10,8 @@ mod state;
 mod value;
 
 pub use bid::{Part, Pattern, Placed};
+pub use demand::Demand;
+pub(crate) use demand::divide;
 pub use profile::Profile;
 pub use relaxed::Relaxed;
 pub use state::{AppState, Job, Stopping, log_v};

@@ -1,14 +1,14 @@
 //! What an app reports: elapsed time, work left, demands, holdings (paper, section 4.3).
 
-use crate::app::Profile;
+use crate::app::{Demand, Profile, divide};
 use crate::cluster::{Bundle, Locality, Topology};
 
-/// When an app of several jobs is done.
+/// Which of its jobs an app waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stopping {
-    /// When its last job is done.
+    /// The last one, then the phases to come.
     All,
-    /// When its first job is done; the others are killed.
+    /// The first one.
     First,
 }
 
@@ -27,13 +27,15 @@ pub struct Job {
     pub held: Bundle,
     /// GPUs whose lease ran out just now and that are on offer again.
     pub previous: Bundle,
+    /// Jobs of a lower rank are served first; those of one rank by the rule of their app.
+    pub rank: f64,
 }
 
 impl Job {
     /// A job without GPUs.
     pub fn waiting(gang: u32, max: u32, work_left_gpu_s: f64, profile: Profile) -> Self {
         let (held, previous) = (Bundle::new(), Bundle::new());
-        Self { gang, max, work_left_gpu_s, profile, held, previous }
+        Self { gang, max, work_left_gpu_s, profile, held, previous, rank: 0.0 }
     }
 
     /// GPUs that it could use beyond those it keeps.
@@ -77,10 +79,14 @@ pub struct AppState {
     pub elapsed_s: f64,
     /// Its ideal finish time in seconds ([`crate::fairness::ideal_time`]).
     pub t_id_s: f64,
-    /// When it is done.
+    /// Which of its jobs it waits for.
     pub stopping: Stopping,
     /// Its unfinished jobs.
     pub jobs: Vec<Job>,
+    /// Phases that follow when these are done (successive halving), one after the other.
+    pub later: Vec<Demand>,
+    /// Most GPUs that it may hold in all.
+    pub cap: u32,
     /// rho if it wins nothing ([`crate::fairness::OutsideOption`]); `None`: unbounded.
     pub rho_empty: Option<f64>,
 }
@@ -88,7 +94,22 @@ pub struct AppState {
 impl AppState {
     /// An app whose rho without a win is unbounded until [`AppState::with_rho_empty`] says more.
     pub fn new(elapsed_s: f64, t_id_s: f64, stopping: Stopping, jobs: Vec<Job>) -> Self {
-        Self { elapsed_s, t_id_s, stopping, jobs, rho_empty: None }
+        let (later, cap, rho_empty) = (Vec::new(), u32::MAX, None);
+        Self { elapsed_s, t_id_s, stopping, jobs, later, cap, rho_empty }
+    }
+
+    /// The same app with phases to come.
+    #[must_use]
+    pub fn with_later(mut self, later: Vec<Demand>) -> Self {
+        self.later = later;
+        self
+    }
+
+    /// The same app with a cap on all of its GPUs.
+    #[must_use]
+    pub fn with_cap(mut self, gpus: u32) -> Self {
+        self.cap = gpus;
+        self
     }
 
     /// The same app with its rho for winning nothing.
@@ -100,18 +121,27 @@ impl AppState {
 
     /// GPUs that it could use beyond those it keeps.
     pub fn unmet(&self) -> u32 {
-        self.jobs.iter().map(Job::unmet).sum()
+        self.spare().min(self.jobs.iter().map(Job::unmet).sum())
+    }
+
+    /// GPUs that its cap still allows.
+    pub fn spare(&self) -> u32 {
+        if self.cap == u32::MAX {
+            return self.cap;
+        }
+        self.cap.saturating_sub(self.jobs.iter().map(|job| job.held.gpus()).sum())
     }
 
     /// Seconds to finish if each job ran at its rate from now on (`rates` beside `jobs`).
     ///
     /// `All`: GPUs of finished jobs pass to the others, so that it is the work left over the whole
-    /// rate, but never less than the longest job at its cap. `First`: the first finish.
+    /// rate, but never less than the longest job at its cap; then the phases to come at that rate.
+    /// `First`: the first finish.
     pub fn time_left(&self, rates: &[f64]) -> f64 {
         match self.stopping {
             Stopping::All => {
-                let work: f64 = self.jobs.iter().map(|job| job.work_left_gpu_s).sum();
-                self.longest_s().max(divide(work, rates.iter().sum()))
+                let rate = rates.iter().sum();
+                self.longest_s().max(divide(self.work_left_gpu_s(), rate)) + self.later_s(rate)
             }
             Stopping::First => {
                 let each = self.jobs.iter().zip(rates);
@@ -119,6 +149,16 @@ impl AppState {
                     .fold(f64::INFINITY, f64::min)
             }
         }
+    }
+
+    /// GPU-seconds left of its jobs.
+    pub fn work_left_gpu_s(&self) -> f64 {
+        self.jobs.iter().map(|job| job.work_left_gpu_s).sum()
+    }
+
+    /// Seconds of the phases to come at so much work a second.
+    fn later_s(&self, rate: f64) -> f64 {
+        self.later.iter().map(|phase| phase.time_s(rate)).sum()
     }
 
     /// Seconds that the longest job needs at its cap, perfectly placed: the critical path.
@@ -132,11 +172,11 @@ impl AppState {
         let best: Vec<f64> = self.jobs.iter().map(|job| job.best_rate(topology)).collect();
         match self.stopping {
             Stopping::All => {
-                let work: f64 = self.jobs.iter().map(|job| job.work_left_gpu_s).sum();
                 let each = self.jobs.iter().zip(&best);
                 let longest = each.map(|(job, rate)| divide(job.work_left_gpu_s, *rate));
-                let rate = best.iter().sum::<f64>().min(f64::from(topology.gpus()));
-                longest.fold(divide(work, rate), f64::max)
+                let gpus = f64::from(topology.gpus().min(self.cap));
+                let rate = best.iter().sum::<f64>().min(gpus);
+                longest.fold(divide(self.work_left_gpu_s(), rate), f64::max) + self.later_s(gpus)
             }
             Stopping::First => self.time_left(&best),
         }
@@ -148,8 +188,8 @@ impl AppState {
         let rates = self.jobs.iter().map(Job::worst_rate);
         match self.stopping {
             Stopping::All => {
-                let work: f64 = self.jobs.iter().map(|job| job.work_left_gpu_s).sum();
-                self.longest_s().max(divide(work, rates.fold(f64::INFINITY, f64::min)))
+                let rate = rates.fold(f64::INFINITY, f64::min);
+                self.longest_s().max(divide(self.work_left_gpu_s(), rate)) + self.later_s(rate)
             }
             Stopping::First => {
                 let each = self.jobs.iter().zip(rates);
@@ -160,11 +200,12 @@ impl AppState {
 
     /// Seconds to finish on a share of the cluster's GPUs, perfectly placed.
     pub fn time_at_share(&self, gpus: f64) -> f64 {
+        let gpus = gpus.min(f64::from(self.cap));
         let demand: f64 = self.jobs.iter().map(|job| f64::from(job.max)).sum();
         match self.stopping {
             Stopping::All => {
-                let work: f64 = self.jobs.iter().map(|job| job.work_left_gpu_s).sum();
-                self.longest_s().max(divide(work, gpus.min(demand)))
+                let now_s = divide(self.work_left_gpu_s(), gpus.min(demand));
+                self.longest_s().max(now_s) + self.later_s(gpus)
             }
             Stopping::First => {
                 let each = self.jobs.iter();
@@ -210,11 +251,6 @@ pub fn log_v(rho: f64) -> f64 {
         return LOG_V_UNBOUNDED;
     }
     (-rho.max(f64::MIN_POSITIVE).ln()).clamp(LOG_V_UNBOUNDED, -LOG_V_UNBOUNDED)
-}
-
-/// a / b with 0 / 0 = 0: no work needs no time.
-fn divide(work: f64, rate: f64) -> f64 {
-    if work <= 0.0 { 0.0 } else { work / rate }
 }
 
 #[cfg(test)]

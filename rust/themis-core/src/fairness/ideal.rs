@@ -1,5 +1,7 @@
 //! `T_ID`: how long an app would take on its fair share of the cluster (paper, Eq. 1 and 2).
 
+use crate::app::{Demand, divide};
+
 /// Which reading of `T_ID` is used; every result says which.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum TIdReading {
@@ -12,17 +14,6 @@ pub enum TIdReading {
     DemandCapped,
 }
 
-/// The demand of an app, or of one phase of it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Demand {
-    /// GPU-seconds of work.
-    pub work_gpu_s: f64,
-    /// Most GPUs that its jobs can use together.
-    pub gpus: f64,
-    /// Seconds of its longest job at the job's cap.
-    pub longest_s: f64,
-}
-
 /// `T_ID` in seconds of an app whose phases follow one another; jobs that all run at once are one
 /// phase. `gpus` is `R_C`, at least 1; `n_avg` is at least 1.
 pub fn ideal_time(reading: TIdReading, phases: &[Demand], gpus: u32, n_avg: f64) -> f64 {
@@ -33,8 +24,8 @@ pub fn ideal_time(reading: TIdReading, phases: &[Demand], gpus: u32, n_avg: f64)
             let demand = phases.iter().map(|phase| phase.gpus).fold(0.0, f64::max);
             divide(work, cluster.min(demand)) * n_avg
         }
-        TIdReading::CriticalPath => n_avg * phases.iter().map(|p| time_on(p, cluster)).sum::<f64>(),
-        TIdReading::DemandCapped => phases.iter().map(|p| time_on(p, cluster / n_avg)).sum(),
+        TIdReading::CriticalPath => n_avg * phases.iter().map(|p| p.time_s(cluster)).sum::<f64>(),
+        TIdReading::DemandCapped => phases.iter().map(|p| p.time_s(cluster / n_avg)).sum(),
     }
 }
 
@@ -43,14 +34,6 @@ pub fn ideal_time(reading: TIdReading, phases: &[Demand], gpus: u32, n_avg: f64)
 pub fn ideal_time_first(reading: TIdReading, jobs: &[Demand], gpus: u32, n_avg: f64) -> f64 {
     let each = jobs.iter().map(|job| ideal_time(reading, std::slice::from_ref(job), gpus, n_avg));
     each.reduce(f64::min).unwrap_or(0.0)
-}
-
-fn time_on(phase: &Demand, gpus: f64) -> f64 {
-    phase.longest_s.max(divide(phase.work_gpu_s, gpus.min(phase.gpus)))
-}
-
-fn divide(work: f64, gpus: f64) -> f64 {
-    if work <= 0.0 { 0.0 } else { work / gpus }
 }
 
 #[cfg(test)]

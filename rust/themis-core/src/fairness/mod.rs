@@ -3,9 +3,7 @@
 mod filter;
 mod ideal;
 mod outside;
-mod phases;
 
 pub use filter::{FilterKey, participants, worst_first};
-pub use ideal::{Demand, TIdReading, ideal_time, ideal_time_first};
+pub use ideal::{TIdReading, ideal_time, ideal_time_first};
 pub use outside::{OutsideContext, OutsideOption};
-pub use phases::{HalvingPhase, PhaseCap, halving_phases, halving_time};

@@ -1,10 +1,12 @@
 //! First in, first out, strictly: what most clusters do today.
 
+use std::collections::BTreeMap;
+
 use super::{Cause, Grant, Plan, Policy};
 use crate::view::View;
 
 /// Jobs in the order of submission (ties: app, then job), each until it ends; nobody overtakes a
-/// job that waits for a gang. An elastic job takes what speeds it up most when it starts.
+/// job that waits for a gang, except where the cap of its own app holds it back. An elastic job takes what speeds it up most when it starts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fifo;
 
@@ -20,10 +22,17 @@ impl Policy for Fifo {
     fn decide(&mut self, view: &View<'_>) -> Plan {
         let mut free = view.offer().clone();
         let mut plan = Plan::default();
+        let mut granted: BTreeMap<u32, u32> = BTreeMap::new();
         for job in view.waiting_jobs() {
-            let Some(bundle) = view.job(job).claim(&free) else { break };
-            free.take(&bundle);
             let (app, cause) = (view.app_of(job), Cause::Policy);
+            let mine = granted.entry(app).or_default();
+            let spare = view.spare(app) - *mine;
+            if spare < view.gang(job) {
+                continue; // it waits for its own app
+            }
+            let Some(bundle) = view.job(job).claim(&free, spare) else { break };
+            free.take(&bundle);
+            *mine += bundle.gpus();
             plan.grants.push(Grant { app, job, bundle, cause, lease_fraction: 1.0 });
         }
         plan

@@ -1,14 +1,17 @@
 //! One app's life.
 
 use crate::workload::{AppSpec, JobSpec};
-use themis_core::app::Stopping;
-use themis_core::fairness::{Demand, TIdReading, ideal_time, ideal_time_first};
+use themis_core::app::{Demand, Stopping};
+use themis_core::fairness::{TIdReading, ideal_time, ideal_time_first};
 
 /// An app during a run.
 #[derive(Clone, Debug)]
 pub(crate) struct AppRun {
     pub(crate) arrival_us: i64,
-    stopping: Stopping,
+    /// Which of its jobs it waits for.
+    pub(crate) waits_for: Stopping,
+    /// Most GPUs that it may hold.
+    pub(crate) cap: u32,
     /// Jobs without a final state.
     pub(crate) unfinished: u32,
     /// Those of them that can run and need GPUs for it: while there are some, the app is active.
@@ -41,10 +44,11 @@ pub(crate) struct AppRun {
 }
 
 impl AppRun {
-    pub(crate) fn new(spec: &AppSpec) -> Self {
+    pub(crate) fn new(spec: &AppSpec, waits_for: Stopping) -> Self {
         Self {
             arrival_us: spec.arrival_us,
-            stopping: spec.stopping,
+            waits_for,
+            cap: spec.max_gpus,
             unfinished: spec.jobs,
             unfinished_gpu: 0,
             open: Vec::new(),
@@ -79,42 +83,41 @@ impl AppRun {
         if self.gpus > 0 { 0 } else { now_us - self.empty_since_us }
     }
 
-    /// Takes in a submitted job that wants GPUs.
-    pub(crate) fn open_job(&mut self, spec: &JobSpec, job: u32) {
+    /// Takes in a job that wants up to `max` GPUs.
+    pub(crate) fn open_job(&mut self, job: u32, max: u32) {
         if let Err(at) = self.open.binary_search(&job) {
             self.open.insert(at, job);
+            self.demand += max;
         }
-        self.demand += spec.max;
-        self.expect(spec);
     }
 
     /// Counts a job in the ideal time.
     pub(crate) fn expect(&mut self, spec: &JobSpec) {
         let work_gpu_s = spec.work_gpu_us / 1e6;
-        let gpus = f64::from(spec.max);
+        let gpus = f64::from(spec.max.min(self.cap));
         let new = Demand { work_gpu_s, gpus, longest_s: work_gpu_s / gpus };
-        match (self.stopping, self.submitted.first_mut()) {
+        match (self.waits_for, self.submitted.first_mut()) {
             // Jobs that all run at once are one phase.
             (Stopping::All, Some(all)) => {
                 all.work_gpu_s += new.work_gpu_s;
-                all.gpus += new.gpus;
+                all.gpus = (all.gpus + new.gpus).min(f64::from(self.cap));
                 all.longest_s = all.longest_s.max(new.longest_s);
             }
             _ => self.submitted.push(new),
         }
     }
 
-    /// Lets go of a job that ended.
-    pub(crate) fn close_job(&mut self, spec: &JobSpec, job: u32) {
+    /// Lets go of a job that ended or paused.
+    pub(crate) fn close_job(&mut self, job: u32, max: u32) {
         if let Ok(at) = self.open.binary_search(&job) {
             self.open.remove(at);
-            self.demand -= spec.max;
+            self.demand -= max;
         }
     }
 
     /// GPUs that it could use beyond those it keeps.
     pub(crate) fn unmet(&self) -> u32 {
-        self.demand - (self.gpus - self.expired)
+        self.demand.min(self.cap).saturating_sub(self.gpus - self.expired)
     }
 
     /// True when a job that wants GPUs was submitted.
@@ -122,10 +125,17 @@ impl AppRun {
         !self.submitted.is_empty()
     }
 
-    /// `T_ID` in seconds for all that was submitted so far.
-    pub(crate) fn t_id_s(&self, reading: TIdReading, gpus: u32, n_avg: f64) -> f64 {
-        match self.stopping {
-            Stopping::All => ideal_time(reading, &self.submitted, gpus, n_avg),
+    /// `T_ID` in seconds for a budget, else for all that was submitted so far.
+    pub(crate) fn t_id_s(
+        &self,
+        budget: Option<&[Demand]>,
+        reading: TIdReading,
+        gpus: u32,
+        n_avg: f64,
+    ) -> f64 {
+        let phases = budget.unwrap_or(&self.submitted);
+        match self.waits_for {
+            Stopping::All => ideal_time(reading, phases, gpus, n_avg),
             Stopping::First => ideal_time_first(reading, &self.submitted, gpus, n_avg),
         }
     }

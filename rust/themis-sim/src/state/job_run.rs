@@ -20,11 +20,13 @@ pub(crate) enum JobPhase {
     Infeasible = 4,
     /// Cut off by the horizon.
     Unfinished = 5,
+    /// At its goal, and not told to go on: unfinished, without GPUs.
+    Paused = 6,
 }
 
 impl JobPhase {
     pub(crate) fn is_final(self) -> bool {
-        !matches!(self, Self::Future | Self::Open)
+        !matches!(self, Self::Future | Self::Open | Self::Paused)
     }
 }
 
@@ -34,6 +36,12 @@ pub(crate) struct JobRun {
     pub(crate) phase: JobPhase,
     /// GPU-microseconds still to do, as of `since_us`.
     pub(crate) work_left: f64,
+    /// Those of them that lie beyond its present goal.
+    pub(crate) beyond: f64,
+    /// Most GPUs that it can use at present.
+    pub(crate) max: u32,
+    /// Why its app's scheduler ended it.
+    pub(crate) reason: Option<Box<str>>,
     /// Its GPUs, sorted.
     pub(crate) gpus: Vec<u32>,
     /// Their counts.
@@ -59,11 +67,16 @@ pub(crate) struct JobRun {
 }
 
 impl JobRun {
-    pub(crate) fn new(spec: &JobSpec, topology: &Topology) -> Self {
-        let job = Job::waiting(spec.gang, spec.max, spec.work_gpu_us, spec.profile);
+    /// A job whose goal is all of its work, with at most `cap` GPUs for its whole app.
+    pub(crate) fn new(spec: &JobSpec, cap: u32, topology: &Topology) -> Self {
+        let max = spec.max.min(cap);
+        let job = Job::waiting(spec.gang, max, spec.work_gpu_us, spec.profile);
         Self {
             phase: JobPhase::Future,
             work_left: spec.work_gpu_us,
+            beyond: 0.0,
+            max,
+            reason: None,
             gpus: Vec::new(),
             bundle: Bundle::new(),
             expired: Vec::new(),
@@ -88,7 +101,23 @@ impl JobRun {
 
     /// GPU-microseconds of work left at `now`.
     pub(crate) fn work_left_at(&self, now_us: i64) -> f64 {
-        (self.work_left - self.rate * self.run_time(now_us) as f64).max(0.0)
+        (self.work_left - self.rate * self.run_time(now_us) as f64).max(self.beyond)
+    }
+
+    /// Sets a goal; call after [`JobRun::account`]. Voids the planned end.
+    pub(crate) fn aim(&mut self, beyond: f64, max: u32, spec: &JobSpec, topology: &Topology) {
+        self.epoch += 1;
+        self.beyond = beyond;
+        if max != self.max {
+            self.max = max;
+            self.best_rate = self.bare(spec).best_rate(topology);
+            self.rate = self.bare(spec).rate_on(topology, &self.bundle);
+        }
+    }
+
+    /// The job without GPUs or work, as a reckoner of rates.
+    fn bare(&self, spec: &JobSpec) -> Job {
+        Job::waiting(spec.gang, self.max, 0.0, spec.profile)
     }
 
     /// Microseconds since the last account in which it worked.
@@ -128,7 +157,7 @@ impl JobRun {
         now_us: i64,
     ) {
         self.epoch += 1;
-        self.rate = Job::waiting(spec.gang, spec.max, 0.0, spec.profile).rate_on(topology, &bundle);
+        self.rate = self.bare(spec).rate_on(topology, &bundle);
         (self.gpus, self.bundle) = (gpus, bundle);
         self.expired.clear();
         (self.switched_us, self.productive_us) = (now_us, now_us);
@@ -142,23 +171,25 @@ impl JobRun {
         self.start_us.get_or_insert(now_us);
     }
 
-    /// When it ends if nothing changes: rounded up to a microsecond, but for binary dust.
+    /// When it reaches its goal if nothing changes: rounded up to a microsecond, but for binary
+    /// dust.
     pub(crate) fn end_at(&self) -> i64 {
-        let run = (self.work_left / self.rate - 1e-3).ceil().max(0.0);
+        let run = ((self.work_left - self.beyond) / self.rate - 1e-3).ceil().max(0.0);
         self.since_us.max(self.productive_us).saturating_add(run as i64)
     }
 
-    /// Ends in a final phase; a job that is done has no work left.
-    pub(crate) fn finish(&mut self, phase: JobPhase, now_us: i64) {
-        let submitted = self.phase != JobPhase::Future;
-        self.phase = phase;
+    /// Gives up its GPUs, of its own accord: no preemption.
+    pub(crate) fn stand_idle(&mut self) {
         self.epoch += 1;
         self.rate = 0.0;
         self.bundle = Bundle::new();
         self.expired.clear();
-        if phase == JobPhase::Done {
-            self.work_left = 0.0;
-        }
+    }
+
+    /// Ends in a final phase, idle by then.
+    pub(crate) fn finish(&mut self, phase: JobPhase, now_us: i64) {
+        let submitted = self.phase != JobPhase::Future;
+        self.phase = phase;
         if submitted && matches!(phase, JobPhase::Done | JobPhase::Killed) {
             self.end_us = Some(now_us);
         }

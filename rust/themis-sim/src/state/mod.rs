@@ -14,9 +14,10 @@ use crate::log::Recorder;
 use crate::queue::{Ends, Expiries};
 use crate::settings::Settings;
 use crate::tenure::{EndedBy, LeaseClock, Tenures};
-use crate::workload::Workload;
-use themis_core::app::Stopping;
+use crate::workload::{AppSpec, JobSpec, Workload};
+use themis_core::app::Demand;
 use themis_core::cluster::Topology;
+use themis_core::schedulers::AppScheduler;
 
 /// How many apps want more GPUs than they keep, and how many hold some.
 #[derive(Clone, Copy, Debug, Default)]
@@ -33,6 +34,8 @@ pub(crate) struct State<'w> {
     pub(crate) now_us: i64,
     pub(crate) jobs: Vec<JobRun>,
     pub(crate) apps: Vec<AppRun>,
+    /// One an app.
+    pub(crate) schedulers: Vec<Box<dyn AppScheduler>>,
     /// Apps that arrived, want GPUs some day, and are not finished; by number.
     pub(crate) active: Vec<u32>,
     /// Jobs without GPUs by (submission, number).
@@ -54,14 +57,22 @@ pub(crate) struct State<'w> {
 
 impl<'w> State<'w> {
     pub(crate) fn new(workload: &'w Workload, topology: Arc<Topology>, settings: Settings) -> Self {
-        let jobs = workload.jobs.iter().map(|spec| JobRun::new(spec, &topology)).collect();
-        let apps = workload.apps.iter().map(AppRun::new).collect();
+        let cap = |spec: &JobSpec| workload.apps[spec.app as usize].max_gpus;
+        let jobs = workload.jobs.iter().map(|spec| JobRun::new(spec, cap(spec), &topology));
+        let jobs = jobs.collect();
+        let rules = &settings.schedulers;
+        let scheduler =
+            |app: &AppSpec| app.stopping.scheduler(rules, app.max_gpus, app.target_loss);
+        let schedulers: Vec<_> = workload.apps.iter().map(scheduler).collect();
+        let apps = workload.apps.iter().zip(&schedulers);
+        let apps = apps.map(|(spec, scheduler)| AppRun::new(spec, scheduler.waits_for())).collect();
         let mut state = Self {
             workload,
             settings,
             now_us: 0,
             jobs,
             apps,
+            schedulers,
             active: Vec::new(),
             waiting: BTreeSet::new(),
             misplaced: 0,
@@ -151,21 +162,65 @@ impl<'w> State<'w> {
         self.count(spec.app);
     }
 
-    /// Ends a job for good; returns the GPUs it had, which its app still owns.
-    pub(crate) fn end_job(&mut self, job: u32, phase: JobPhase) -> Vec<u32> {
+    /// Takes in a job that wants GPUs.
+    pub(crate) fn open_job(&mut self, job: u32) {
+        let spec = &self.workload.jobs[job as usize];
+        let run = &mut self.jobs[job as usize];
+        run.phase = JobPhase::Open;
+        self.waiting.insert((spec.submit_us, job));
+        self.apps[spec.app as usize].open_job(job, run.max);
+        self.count(spec.app);
+    }
+
+    /// Takes a job's GPUs, which its app still owns, and its demand.
+    fn idle_job(&mut self, job: u32) -> Vec<u32> {
         self.account(job);
         let spec = &self.workload.jobs[job as usize];
         let run = &mut self.jobs[job as usize];
         let app = &mut self.apps[spec.app as usize];
         self.misplaced -= u32::from(run.is_misplaced());
         self.log.stop_work(run, self.now_us);
-        app.close_job(spec, job);
+        app.close_job(job, run.max);
         self.waiting.remove(&(spec.submit_us, job));
         let gpus = std::mem::take(&mut run.gpus);
         app.set_gpus(app.gpus - gpus.len() as u32, self.now_us);
         app.expired -= run.expired.len() as u32;
-        run.finish(phase, self.now_us);
-        app.unfinished -= 1;
+        run.stand_idle();
+        gpus
+    }
+
+    /// Pauses a job at its goal; returns the GPUs it had, which its app still owns.
+    pub(crate) fn pause_job(&mut self, job: u32) -> Vec<u32> {
+        let gpus = self.idle_job(job);
+        self.jobs[job as usize].phase = JobPhase::Paused;
+        self.count(self.workload.jobs[job as usize].app);
+        gpus
+    }
+
+    /// Sets how far a job runs, on how many GPUs at most; one that runs goes on without a break.
+    pub(crate) fn aim_job(&mut self, job: u32, beyond: f64, max: u32) {
+        self.account(job);
+        let spec = &self.workload.jobs[job as usize];
+        let run = &mut self.jobs[job as usize];
+        self.misplaced -= u32::from(run.is_misplaced());
+        if run.phase == JobPhase::Open {
+            let app = &mut self.apps[spec.app as usize];
+            app.demand = app.demand - run.max + max;
+        }
+        run.aim(beyond, max, spec, &self.topology);
+        self.misplaced += u32::from(run.is_misplaced());
+        if !run.gpus.is_empty() {
+            self.ends.plan(run.end_at(), job, run.epoch);
+        }
+        self.count(spec.app);
+    }
+
+    /// Ends a job for good; returns the GPUs it had, which its app still owns.
+    pub(crate) fn end_job(&mut self, job: u32, phase: JobPhase) -> Vec<u32> {
+        let gpus = self.idle_job(job);
+        let spec = &self.workload.jobs[job as usize];
+        self.jobs[job as usize].finish(phase, self.now_us);
+        self.apps[spec.app as usize].unfinished -= 1;
         self.ended_jobs += 1;
         self.count(spec.app);
         if self.needs_gpus(job) {
@@ -195,26 +250,21 @@ impl<'w> State<'w> {
     }
 
     /// Ends an app: what it still has is killed.
-    pub(crate) fn end_app(&mut self, app: u32) {
+    pub(crate) fn end_app(&mut self, app: u32, reason: &str) {
         for job in self.workload.apps[app as usize].job_ids() {
             if !self.jobs[job as usize].phase.is_final() {
                 let gpus = self.end_job(job, JobPhase::Killed);
+                self.jobs[job as usize].reason = Some(reason.into());
                 self.release(&gpus, EndedBy::AppEnd);
             }
         }
         self.apps[app as usize].end_us = Some(self.now_us);
     }
 
-    /// True when nothing of the app is left to do, now that one of its jobs has ended.
-    pub(crate) fn is_over(&self, app: u32) -> bool {
-        let spec = &self.workload.apps[app as usize];
-        // A job without work for GPUs ends nothing but itself while others have some.
-        let any_gpus = self.gpu_jobs(app).next().is_some();
-        let is_done = |job: u32| {
-            let counts = !any_gpus || self.needs_gpus(job);
-            counts && self.jobs[job as usize].phase == JobPhase::Done
-        };
-        self.apps[app as usize].unfinished == 0
-            || spec.stopping == Stopping::First && spec.job_ids().any(is_done)
+    /// `T_ID` of an app in seconds: of its scheduler's budget, or of what was submitted so far.
+    pub(crate) fn t_id_s(&self, app: u32, n_avg: f64) -> f64 {
+        let budget: Option<&[Demand]> = self.schedulers[app as usize].budget();
+        let gpus = self.topology.gpus();
+        self.apps[app as usize].t_id_s(budget, self.settings.t_id, gpus, n_avg)
     }
 }

@@ -1,0 +1,139 @@
+//! Between the engine and the app schedulers: what they see, and what becomes of their verdicts.
+
+use crate::error::SimError;
+use crate::state::{JobPhase, State};
+use crate::tenure::EndedBy;
+use themis_core::schedulers::{AppView, Goal, JobReport, Standing, Verdict};
+
+/// What a scheduler sees of a job; `at_goal` are those that have just got there.
+pub(crate) fn report(state: &State<'_>, job: u32, at_goal: &[u32]) -> JobReport {
+    let spec = &state.workload.jobs[job as usize];
+    let run = &state.jobs[job as usize];
+    let standing = match run.phase {
+        JobPhase::Future => Standing::Future,
+        JobPhase::Open if !at_goal.contains(&job) => Standing::Open,
+        JobPhase::Open | JobPhase::Paused => Standing::AtGoal,
+        JobPhase::Done => Standing::Done,
+        JobPhase::Killed | JobPhase::Infeasible | JobPhase::Unfinished => Standing::Dropped,
+    };
+    let done_gpu_s = (spec.work_gpu_us - run.work_left_at(state.now_us)) / 1e6;
+    let mut report = JobReport {
+        standing,
+        competes: state.needs_gpus(job),
+        work_gpu_s: spec.work_gpu_us / 1e6,
+        done_gpu_s,
+        max: spec.max,
+        iterations: spec.iterations,
+        loss: None,
+        bracket: spec.bracket,
+    };
+    report.loss = spec.curve.zip(report.iterations_done()).map(|(curve, done)| curve.at(done));
+    report
+}
+
+/// Asks an app's scheduler, when the app arrives or when jobs of it have ended or are at their
+/// goals, and does what it says. Returns GPUs that jobs left to the app; `None`: the app is over,
+/// and has none.
+///
+/// # Errors
+/// [`SimError::Scheduler`] for a verdict that can't be carried out.
+pub(crate) fn review(
+    state: &mut State<'_>,
+    app: u32,
+    ended: &[u32],
+    at_goal: &[u32],
+) -> Result<Option<Vec<u32>>, SimError> {
+    let first = state.workload.apps[app as usize].first_job;
+    let verdict = ask(state, app, ended, at_goal);
+    check(state, app, &verdict, at_goal)?;
+    let mut spare = Vec::new();
+    for stop in verdict.stops {
+        let job = first + stop.job as u32;
+        spare.extend(
+            state.end_job(job, if stop.done { JobPhase::Done } else { JobPhase::Killed }),
+        );
+        state.jobs[job as usize].reason = Some(stop.reason.into());
+    }
+    for (job, goal) in &verdict.goals {
+        aim(state, first + *job as u32, *goal);
+    }
+    for job in at_goal {
+        let told = verdict.goals.iter().any(|(other, _)| first + *other as u32 == *job);
+        if !told && !state.jobs[*job as usize].phase.is_final() {
+            spare.extend(state.pause_job(*job));
+        }
+    }
+    if verdict.over.is_none() && state.apps[app as usize].unfinished > 0 {
+        return Ok(Some(spare));
+    }
+    state.release(&sorted(spare), EndedBy::JobEnd);
+    state.end_app(app, verdict.over.as_deref().unwrap_or_default());
+    Ok(None)
+}
+
+fn ask(state: &mut State<'_>, app: u32, ended: &[u32], at_goal: &[u32]) -> Verdict {
+    let spec = &state.workload.apps[app as usize];
+    let mut schedulers = std::mem::take(&mut state.schedulers);
+    let mut reported: Vec<usize> =
+        ended.iter().chain(at_goal).map(|job| (job - spec.first_job) as usize).collect();
+    reported.sort_unstable();
+    let verdict = schedulers[app as usize].review(&AppView {
+        elapsed_s: (state.now_us - spec.arrival_us) as f64 / 1e6,
+        jobs: spec.jobs as usize,
+        reported: &reported,
+        job: &|job| report(state, spec.first_job + job as u32, at_goal),
+    });
+    state.schedulers = schedulers;
+    verdict
+}
+
+/// Refuses goals that lie behind a job, and decisions about jobs that have ended.
+fn check(state: &State<'_>, app: u32, verdict: &Verdict, at_goal: &[u32]) -> Result<(), SimError> {
+    let spec = &state.workload.apps[app as usize];
+    let refuse = |job: usize, problem: String| Err(SimError::Scheduler { app, job, problem });
+    let open = |job: usize| {
+        let number = spec.first_job + job as u32;
+        job < spec.jobs as usize && !state.jobs[number as usize].phase.is_final()
+    };
+    for stop in &verdict.stops {
+        if !open(stop.job) || verdict.stops.iter().filter(|s| s.job == stop.job).count() > 1 {
+            return refuse(stop.job, "is stopped, but not unfinished".to_string());
+        }
+    }
+    for (job, goal) in &verdict.goals {
+        if !open(*job) || verdict.stops.iter().any(|stop| stop.job == *job) {
+            return refuse(*job, "has a goal, but is not unfinished".to_string());
+        }
+        let number = spec.first_job + *job as u32;
+        let report = report(state, number, at_goal);
+        let ahead = goal.until_gpu_s > report.done_gpu_s;
+        if !ahead || goal.until_gpu_s > report.work_gpu_s * (1.0 + 1e-9) {
+            let (until, done) = (goal.until_gpu_s, report.done_gpu_s);
+            let all = report.work_gpu_s;
+            let problem = format!("goal {until} GPU-seconds; more than {done}, at most {all}");
+            return refuse(*job, problem);
+        }
+        let held = state.jobs[number as usize].gpus.len() as u32;
+        let least = state.workload.jobs[number as usize].gang.max(held);
+        if goal.max < least {
+            return refuse(*job, format!("at most {} GPUs; {least} or more", goal.max));
+        }
+    }
+    Ok(())
+}
+
+/// Sends a job towards a goal; a paused one wants GPUs again.
+fn aim(state: &mut State<'_>, job: u32, goal: Goal) {
+    let beyond = (state.workload.jobs[job as usize].work_gpu_us - goal.until_gpu_s * 1e6).max(0.0);
+    // Less than a microsecond of one GPU is binary dust: the whole work is meant.
+    let beyond = if beyond < 1e-3 { 0.0 } else { beyond };
+    state.aim_job(job, beyond, goal.max);
+    if state.jobs[job as usize].phase == JobPhase::Paused {
+        state.open_job(job);
+    }
+}
+
+fn sorted(mut gpus: Vec<u32>) -> Vec<u32> {
+    gpus.sort_unstable();
+    gpus
+}
