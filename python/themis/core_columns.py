@@ -13,6 +13,7 @@ import polars as pl
 from themis.cluster import UNTYPED, Cluster
 from themis.errors import ScenarioError
 from themis.profiles import COLD_START, PROFILES, Profile
+from themis.traces.schema import LOSS, STOPPING
 from themis.workload import Workload
 
 __all__ = ["CoreColumns", "jobs_by_app", "workload_columns"]
@@ -20,7 +21,8 @@ __all__ = ["CoreColumns", "jobs_by_app", "workload_columns"]
 Columns = dict[str, npt.NDArray[Any]]
 
 _US = 1_000_000
-_SIMULATED = ("all", "first")
+_NO_CAP = 2**32 - 1
+_RULES = pl.Series(list(STOPPING)), pl.Series(range(len(STOPPING)), dtype=pl.UInt8)
 
 
 @dataclass(frozen=True)
@@ -30,10 +32,12 @@ class CoreColumns:
     Parameters
     ----------
     apps
-        arrival_us (int64), first (bool: done with its first job), jobs (uint32: how many).
+        arrival_us (int64), stopping (uint8: position in `themis.traces.schema.STOPPING`), jobs
+        (uint32: how many), max_gpus (uint32; 2^32 - 1: no cap), target_loss (float64; NaN: none).
     jobs
         submit_us (int64), work_gpu_us (float64), gang and max (uint32), profile (uint32: row of
-        `slowdowns`), checkpoint_us (int64; -1: the setting), app by app.
+        `slowdowns`), checkpoint_us (int64; -1: the setting), iterations, loss_a, loss_b and loss_c
+        (float64; NaN: unknown), bracket (uint32; 0: none), app by app.
     slowdowns
         S at slot, machine, rack, cluster: float64, shape (profiles, 4).
     notes
@@ -54,8 +58,8 @@ def workload_columns(
     Raises
     ------
     ScenarioError
-        An app has a stopping rule, a cap or a weight that this version does not simulate, or may
-        not use every GPU type of the cluster; a profile is invalid.
+        An app has a weight other than 1, or may not use every GPU type of the cluster; a profile
+        is invalid.
     """
     _refuse_what_is_missing(workload, cluster)
     known = dict(PROFILES)
@@ -71,8 +75,10 @@ def workload_columns(
     return CoreColumns(
         apps={
             "arrival_us": _us(apps.get_column("arrival_s")),
-            "first": (apps.get_column("stopping") == "first").to_numpy(),
+            "stopping": apps.get_column("stopping").replace_strict(*_RULES).to_numpy(),
             "jobs": counts.to_numpy().astype(np.uint32),
+            "max_gpus": apps.get_column("max_gpus").fill_null(_NO_CAP).to_numpy().astype(np.uint32),
+            "target_loss": _numbers(apps.get_column("target_loss")),
         },
         jobs={
             "submit_us": _us(jobs.get_column("submit_s")),
@@ -81,6 +87,8 @@ def workload_columns(
             "max": jobs.get_column("max_gpus").to_numpy().astype(np.uint32),
             "profile": profile.to_numpy(),
             "checkpoint_us": _us(jobs.get_column("checkpoint_s").fill_null(-1 / _US)),
+            **{name: _numbers(jobs.get_column(name)) for name in ("iterations", *LOSS)},
+            "bracket": np.zeros(jobs.height, dtype=np.uint32),
         },
         slowdowns=np.array([known[name] for name in names], dtype=np.float64),
         notes=_notes(workload, chosen.filter(pl.Series(gang > 1)), known),
@@ -90,6 +98,12 @@ def workload_columns(
 def _us(seconds: pl.Series) -> npt.NDArray[np.int64]:
     whole: npt.NDArray[np.int64] = np.rint(seconds.to_numpy() * _US).astype(np.int64)
     return whole
+
+
+def _numbers(values: pl.Series) -> npt.NDArray[np.float64]:
+    """Return NaN where there is none."""
+    numbers: npt.NDArray[np.float64] = values.fill_null(np.nan).to_numpy()
+    return numbers
 
 
 def jobs_by_app(workload: Workload) -> pl.DataFrame:
@@ -108,18 +122,6 @@ def jobs_by_app(workload: Workload) -> pl.DataFrame:
 
 
 def _refuse_what_is_missing(workload: Workload, cluster: Cluster) -> None:
-    other = workload.apps.filter(~pl.col("stopping").is_in(list(_SIMULATED)))
-    if other.height:
-        app, rule = other.select("app_id", "stopping").row(0)
-        raise ScenarioError(
-            f"app {app!r}: stopping is {rule!r}: this version simulates {', '.join(_SIMULATED)}"
-        )
-    capped = workload.apps.filter(pl.col("max_gpus").is_not_null())
-    if capped.height:
-        app, cap = capped.select("app_id", "max_gpus").row(0)
-        raise ScenarioError(
-            f"app {app!r}: max_gpus is {cap}: this version has no cap on whole apps, expected null"
-        )
     weighted = workload.apps.filter(pl.col("weight") != 1.0)
     if weighted.height:
         app, weight = weighted.select("app_id", "weight").row(0)

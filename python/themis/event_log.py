@@ -72,11 +72,12 @@ def _jobs(columns: Columns, specs: pl.DataFrame, gpus: int) -> pl.DataFrame:
         preemptions=pl.Series(columns["preemptions"]),
         migrations=pl.Series(columns["migrations"]),
     )
+    told = pl.Series(columns["reasons"], dtype=pl.String).gather(columns["reason"])
     reason = (
         pl.when(pl.col("state") == "infeasible")
         .then(pl.format("needs {} GPUs, the cluster has {}", "gang_size", pl.lit(gpus)))
-        .when(pl.col("state") == "killed")
-        .then(pl.lit("another job of its app was done first"))
+        .when(told != "")
+        .then(told)
         .when(pl.col("state") == "unfinished")
         .then(pl.lit("cut off by the horizon"))
     )

@@ -69,7 +69,7 @@ class PolicySettings(BaseModel):
 
 
 class RunSettings(BaseModel):
-    """Rules of the simulated cluster: leases, the cost of a switch, the end of the run."""
+    """Rules of the simulated cluster: leases, switches, app schedulers, the end of the run."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
 
@@ -91,6 +91,22 @@ class RunSettings(BaseModel):
         ge=0,
         le=_LONGEST_S,
         description="time that a job needs to save its state before it leaves GPUs, in seconds",
+    )
+    phase_cap: Literal["doubling", "fixed"] = Field(
+        default="doubling",
+        description="GPUs a job can use in each phase of successive halving: twice those before",
+    )
+    curve_step: float = Field(
+        default=0.05,
+        ge=0.001,
+        le=1,
+        description="share of a job's work between two looks at its loss curve; no unit",
+    )
+    curve_error: float = Field(
+        default=0.01,
+        ge=0,
+        le=1,
+        description="standard error of a loss, as a share of the range of losses seen; no unit",
     )
     horizon_s: float | None = Field(
         default=None,

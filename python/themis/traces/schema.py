@@ -12,6 +12,7 @@ __all__ = [
     "APPS",
     "APP_ATTRIBUTES",
     "JOBS",
+    "LOSS",
     "MAX_GPUS",
     "MAX_TIME_S",
     "MAX_WORK_GPU_S",
@@ -88,10 +89,12 @@ MAX_TIME_S = 1e11
 MAX_WORK_GPU_S = 1e12
 """Largest work of one job that is believed; it still fits 64-bit microseconds."""
 
-_LOSS = ("loss_a", "loss_b", "loss_c")
+LOSS = ("loss_a", "loss_b", "loss_c")
+"""Columns of a loss curve."""
+
 NULLABLE: Mapping[str, frozenset[str]] = {
     "apps": frozenset({"user", "tenant", "profile", "gpu_types", "max_gpus", "target_loss"}),
-    "jobs": frozenset({"profile", "checkpoint_s", "status", "iterations", *_LOSS}),
+    "jobs": frozenset({"profile", "checkpoint_s", "status", "iterations", *LOSS}),
 }
 """Columns of each table that may be null or absent."""
 
@@ -209,8 +212,8 @@ def _check_search(apps: pl.DataFrame, jobs: pl.DataFrame) -> None:
     _refuse("jobs", jobs, "iterations", pl.col("iterations") <= 0, "a positive number, or null")
     _refuse("jobs", jobs, "loss_a", pl.col("loss_a") < 0, "0 or more")
     _refuse("jobs", jobs, "loss_b", pl.col("loss_b") <= 0, "a positive number")
-    some = pl.any_horizontal(pl.col(column).is_not_null() for column in _LOSS)
-    for column in (*_LOSS, "iterations"):
+    some = pl.any_horizontal(pl.col(column).is_not_null() for column in LOSS)
+    for column in (*LOSS, "iterations"):
         wanted = "a value, since the job has a loss curve"
         _refuse("jobs", jobs, column, some & pl.col(column).is_null(), wanted)
 

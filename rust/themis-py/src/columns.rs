@@ -89,6 +89,8 @@ fn job_columns(py: Python<'_>, jobs: themis_sim::JobColumns) -> PyResult<Bound<'
         .with("gpu_us", jobs.gpu_us)?
         .with("work_gpu_us", jobs.work_gpu_us)?
         .with("preemptions", jobs.preemptions)?
-        .with("migrations", jobs.migrations)?;
+        .with("migrations", jobs.migrations)?
+        .with("reason", jobs.reason)?;
+    table.columns.set_item("reasons", jobs.reasons)?;
     Ok(table.columns)
 }

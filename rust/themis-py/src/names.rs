@@ -4,6 +4,7 @@ use crate::errors::unknown_name;
 use pyo3::PyResult;
 use themis_core::auction::{Leftover, Payment, Solver};
 use themis_core::fairness::{FilterKey, OutsideOption, TIdReading};
+use themis_core::schedulers::PhaseCap;
 use themis_sim::LeaseMode;
 
 /// A choice that has a name in Python.
@@ -69,6 +70,12 @@ impl Named for TIdReading {
         ("critical_path", Self::CriticalPath),
         ("demand_capped", Self::DemandCapped),
     ];
+}
+
+impl Named for PhaseCap {
+    const FIELD: &'static str = "phase_cap";
+    const CHOICES: &'static [(&'static str, Self)] =
+        &[("doubling", Self::Doubling), ("fixed", Self::Fixed)];
 }
 
 impl Named for LeaseMode {

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use numpy::{PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use themis_core::app::{Profile, Stopping};
+use themis_core::app::Profile;
 use themis_core::auction::{Leftover, Payment, Rules, Solver};
 use themis_core::cluster::{MachineSpec, Topology};
 use themis_core::fairness::{FilterKey, OutsideOption, TIdReading};
+use themis_core::schedulers::{LossCurve, PhaseCap, SchedulerKind, SchedulerRules};
 use themis_sim::{AppSpec, JobSpec, LeaseMode, Settings, SimError};
 
 use crate::columns::log_to_dict;
@@ -53,16 +54,29 @@ impl Cluster {
     }
 }
 
-/// App columns: arrival in microseconds, "done with the first job", number of jobs.
+/// `stopping` columns are positions here, which are those of `themis.traces.schema.STOPPING`.
+const STOPPING: [SchedulerKind; 5] = [
+    SchedulerKind::All,
+    SchedulerKind::First,
+    SchedulerKind::SuccessiveHalving,
+    SchedulerKind::PerformanceCurve,
+    SchedulerKind::Fixed,
+];
+
+/// App columns: arrival in microseconds, stopping rule, number of jobs, most GPUs in all, and the
+/// target loss (NaN: none).
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 struct AppInput<'py> {
     arrival_us: PyReadonlyArray1<'py, i64>,
-    first: PyReadonlyArray1<'py, bool>,
+    stopping: PyReadonlyArray1<'py, u8>,
     jobs: PyReadonlyArray1<'py, u32>,
+    max_gpus: PyReadonlyArray1<'py, u32>,
+    target_loss: PyReadonlyArray1<'py, f64>,
 }
 
-/// Job columns, app by app; `checkpoint_us` is -1 where the setting counts.
+/// Job columns, app by app; `checkpoint_us` is -1 where the setting counts; iterations and the
+/// parameters of the loss curve are NaN where unknown.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 struct JobInput<'py> {
@@ -72,6 +86,11 @@ struct JobInput<'py> {
     max: PyReadonlyArray1<'py, u32>,
     profile: PyReadonlyArray1<'py, u32>,
     checkpoint_us: PyReadonlyArray1<'py, i64>,
+    iterations: PyReadonlyArray1<'py, f64>,
+    loss_a: PyReadonlyArray1<'py, f64>,
+    loss_b: PyReadonlyArray1<'py, f64>,
+    loss_c: PyReadonlyArray1<'py, f64>,
+    bracket: PyReadonlyArray1<'py, u32>,
 }
 
 /// A workload's columns, checked.
@@ -89,20 +108,7 @@ impl Workload {
         slowdowns: PyReadonlyArray2<'_, f64>,
     ) -> PyResult<Self> {
         let profiles = read_profiles(&slowdowns)?;
-        let mut specs = themis_sim::Workload::default();
-        let mut first_job = 0;
-        let first = apps.first.as_array();
-        let counts = apps.jobs.as_array();
-        for (index, arrival_us) in apps.arrival_us.as_array().iter().enumerate() {
-            let (Some(first), Some(jobs)) = (first.get(index), counts.get(index)) else {
-                return Err(TraceError::new_err("app columns differ in length"));
-            };
-            let stopping = if *first { Stopping::First } else { Stopping::All };
-            specs.apps.push(AppSpec { arrival_us: *arrival_us, stopping, first_job, jobs: *jobs });
-            first_job = first_job
-                .checked_add(*jobs)
-                .ok_or_else(|| TraceError::new_err("more than 2^32 jobs"))?;
-        }
+        let mut specs = themis_sim::Workload { apps: read_apps(&apps)?, jobs: Vec::new() };
         let owners = specs.apps.iter().zip(0..).flat_map(|(app, n)| app.job_ids().map(move |_| n));
         specs.jobs = read_jobs(&jobs, owners, &profiles)?;
         specs.check().map_err(|error| sim_error(&error))?;
@@ -133,6 +139,45 @@ fn read_profiles(slowdowns: &PyReadonlyArray2<'_, f64>) -> PyResult<Vec<Profile>
     rows.rows().into_iter().map(profile).collect()
 }
 
+fn read_apps(apps: &AppInput<'_>) -> PyResult<Vec<AppSpec>> {
+    let (arrival_us, stopping) = (apps.arrival_us.as_array(), apps.stopping.as_array());
+    let (jobs, max_gpus) = (apps.jobs.as_array(), apps.max_gpus.as_array());
+    let target_loss = apps.target_loss.as_array();
+    let rows = arrival_us.len();
+    let same = [stopping.len(), jobs.len(), max_gpus.len(), target_loss.len()];
+    if same.iter().any(|len| *len != rows) {
+        return Err(TraceError::new_err("app columns differ in length"));
+    }
+    let mut first_job: u32 = 0;
+    (0..rows)
+        .map(|row| {
+            let stopping = STOPPING.get(usize::from(stopping[row])).copied().ok_or_else(|| {
+                TraceError::new_err(format!(
+                    "app {row}: stopping rule {} is unknown",
+                    stopping[row]
+                ))
+            })?;
+            let app = AppSpec {
+                arrival_us: arrival_us[row],
+                stopping,
+                first_job,
+                jobs: jobs[row],
+                max_gpus: max_gpus[row],
+                target_loss: known(target_loss[row]),
+            };
+            first_job = first_job
+                .checked_add(jobs[row])
+                .ok_or_else(|| TraceError::new_err("more than 2^32 jobs"))?;
+            Ok(app)
+        })
+        .collect()
+}
+
+/// A number, or NaN for none.
+fn known(value: f64) -> Option<f64> {
+    (!value.is_nan()).then_some(value)
+}
+
 fn read_jobs(
     jobs: &JobInput<'_>,
     mut owners: impl Iterator<Item = u32>,
@@ -141,9 +186,12 @@ fn read_jobs(
     let (submit_us, work) = (jobs.submit_us.as_array(), jobs.work_gpu_us.as_array());
     let (gang, max) = (jobs.gang.as_array(), jobs.max.as_array());
     let (profile, checkpoint_us) = (jobs.profile.as_array(), jobs.checkpoint_us.as_array());
+    let (iterations, bracket) = (jobs.iterations.as_array(), jobs.bracket.as_array());
+    let curve = [&jobs.loss_a, &jobs.loss_b, &jobs.loss_c].map(|column| column.as_array());
     let rows = submit_us.len();
     let same = [work.len(), gang.len(), max.len(), profile.len(), checkpoint_us.len()];
-    if same.iter().any(|len| *len != rows) {
+    let of_search = [iterations.len(), bracket.len()].into_iter().chain(curve.map(|c| c.len()));
+    if same.into_iter().chain(of_search).any(|len| len != rows) {
         return Err(TraceError::new_err("job columns differ in length"));
     }
     (0..rows)
@@ -159,6 +207,13 @@ fn read_jobs(
                 max: max[row],
                 profile,
                 checkpoint_us: Some(checkpoint_us[row]).filter(|us| *us >= 0),
+                iterations: known(iterations[row]),
+                curve: known(curve[0][row]).map(|a| LossCurve {
+                    a,
+                    b: curve[1][row],
+                    c: curve[2][row],
+                }),
+                bracket: bracket[row],
             })
         })
         .collect()
@@ -175,6 +230,9 @@ pub(crate) struct SettingsInput {
     outside_option: String,
     filter_key: String,
     t_id: String,
+    phase_cap: String,
+    curve_step: f64,
+    curve_error: f64,
     lease_mode: String,
     lease_us: i64,
     min_lease_us: i64,
@@ -199,6 +257,11 @@ impl SettingsInput {
             outside_option: OutsideOption::parse(&self.outside_option)?,
             filter_key: FilterKey::parse(&self.filter_key)?,
             t_id: TIdReading::parse(&self.t_id)?,
+            schedulers: SchedulerRules {
+                phase_cap: PhaseCap::parse(&self.phase_cap)?,
+                curve_step: self.curve_step,
+                curve_error: self.curve_error,
+            },
             restart_us: self.restart_us,
             checkpoint_us: self.checkpoint_us,
             horizon_us: self.horizon_us,

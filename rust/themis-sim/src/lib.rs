@@ -38,6 +38,6 @@ pub use error::SimError;
 pub use log::{AppColumns, AuctionColumns, EventLog, JobColumns, LeaseColumns, UsageColumns};
 pub use policy::{AuctionRecord, Cause, Grant, POLICIES, Plan, Policy, policy_by_name};
 pub use settings::{LeaseMode, Settings};
-pub use view::{Candidate, View};
 pub use themis_core::schedulers::{AppScheduler, SchedulerKind, SchedulerRules};
+pub use view::{Candidate, View};
 pub use workload::{AppSpec, JobSpec, Workload};

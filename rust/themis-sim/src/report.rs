@@ -41,11 +41,7 @@ fn app_columns(state: &State<'_>) -> AppColumns {
         columns.n_avg.push(if arrived && has_work { run.n_avg } else { f64::NAN });
         columns.t_id_s.push(t_id_s);
         columns.t_sh_s.push(if arrived && has_work { elapsed_s + rest_s } else { f64::NAN });
-        columns.t_alone_s.push(if has_work {
-            time_alone(state, number, true)
-        } else {
-            f64::NAN
-        });
+        columns.t_alone_s.push(if has_work { time_alone(state, number, true) } else { f64::NAN });
         columns.placement_score.push(if running > 0.0 {
             run.paced_gpu_us / running
         } else {

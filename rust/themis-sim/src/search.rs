@@ -49,9 +49,7 @@ pub(crate) fn review(
     let mut spare = Vec::new();
     for stop in verdict.stops {
         let job = first + stop.job as u32;
-        spare.extend(
-            state.end_job(job, if stop.done { JobPhase::Done } else { JobPhase::Killed }),
-        );
+        spare.extend(state.end_job(job, if stop.done { JobPhase::Done } else { JobPhase::Killed }));
         state.jobs[job as usize].reason = Some(stop.reason.into());
     }
     for (job, goal) in &verdict.goals {

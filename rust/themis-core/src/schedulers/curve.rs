@@ -1,7 +1,7 @@
 //! Loss curves: loss(k) = 1 / (a k + b) + c after k iterations (the model of SLAQ, Zhang et al.
 //! 2017, and Optimus, Peng et al. 2018), fitted to what was seen, with its error bar.
 //!
-//! Levenberg-Marquardt on (a, b, c); the error of a forecast is that of the parameters, carried on
+//! Levenberg-Marquardt on (a, b, c) from the best of some lines; the error of a forecast is that of the parameters, carried on
 //! to first order. Cost: O(points) a step, at most 60 steps.
 
 /// A curve.
@@ -79,7 +79,7 @@ impl Fit {
             return None;
         }
         let points: Vec<(f64, f64)> = points.iter().map(|(k, loss)| (k / scale, *loss)).collect();
-        let curve = descend(&points, first_guess(low, high));
+        let curve = descend(&points, first_guess(&points, low, high - low));
         let normal = normal_equations(&points, &curve).0;
         let spread = squares(&points, &curve) / (points.len() - 3) as f64;
         let floor = error * (high - low);
@@ -108,11 +108,34 @@ impl Fit {
     }
 }
 
-/// A curve from the highest to the lowest loss, half of the way still to come.
-fn first_guess(low: f64, high: f64) -> LossCurve {
-    let range = high - low;
-    let b = 1.0 / (1.5 * range);
-    LossCurve { a: 1.0 / (0.5 * range) - b, b, c: low - 0.5 * range }
+/// The best of some curves that end at given losses: for each of those, 1 / (loss - c) is a line.
+fn first_guess(points: &[(f64, f64)], low: f64, range: f64) -> LossCurve {
+    let ends = (-8..=6).map(|power| low - range * 2.0_f64.powi(power));
+    let curves = ends.map(|c| line_above(points, c)).filter(LossCurve::is_valid);
+    let from = LossCurve { a: 1.0 / range, b: 1.0 / range, c: low - range };
+    curves.fold(
+        from,
+        |best, curve| {
+            if squares(points, &curve) < squares(points, &best) { curve } else { best }
+        },
+    )
+}
+
+/// a and b for a given c: the line through 1 / (loss - c), each point weighted by how little an
+/// error of its loss moves it.
+fn line_above(points: &[(f64, f64)], c: f64) -> LossCurve {
+    let (mut w, mut wk, mut wz, mut wkk, mut wkz) = (0.0, 0.0, 0.0, 0.0, 0.0);
+    for (k, loss) in points {
+        let (height, z) = (loss - c, 1.0 / (loss - c));
+        let weight = height.powi(4);
+        w += weight;
+        wk += weight * k;
+        wz += weight * z;
+        wkk += weight * k * k;
+        wkz += weight * k * z;
+    }
+    let a = (w * wkz - wk * wz) / (w * wkk - wk * wk);
+    LossCurve { a, b: (wz - a * wk) / w, c }
 }
 
 /// Goes downhill in the sum of squares.

@@ -170,13 +170,7 @@ impl AppScheduler for Halving {
 }
 
 impl Halving {
-    fn pieces(
-        &self,
-        app: &AppView<'_>,
-        bracket: &Bracket,
-        phase: u32,
-        whole: bool,
-    ) -> Vec<Piece> {
+    fn pieces(&self, app: &AppView<'_>, bracket: &Bracket, phase: u32, whole: bool) -> Vec<Piece> {
         let piece = |job: &usize| {
             let report = (app.job)(*job);
             let (from, to) = (bracket.cut(&report, phase), bracket.cut(&report, phase + 1));

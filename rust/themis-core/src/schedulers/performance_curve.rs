@@ -11,7 +11,9 @@
 //! Cost: one fit and O(jobs) a look, nothing a bid.
 
 use super::curve::Fit;
-use super::{AppScheduler, AppView, Goal, JobReport, Least, SchedulerRules, Standing, Stop, Verdict};
+use super::{
+    AppScheduler, AppView, Goal, JobReport, Least, SchedulerRules, Standing, Stop, Verdict,
+};
 
 /// A search by loss curves.
 #[derive(Clone, Debug)]
@@ -133,9 +135,9 @@ impl AppScheduler for PerformanceCurve {
             if matches!((app.job)(job).standing, Standing::Open | Standing::AtGoal) {
                 self.candidates[job].dropped = true;
                 let at_best = self.candidates[job].bounds.map_or(best, |bounds| bounds.0);
-                let reason = format!(
-                    "forecast loss at best {at_best:.4}, another job at worst {best:.4}"
-                );
+                let reason =
+                    format!("forecast loss at best {at_best:.4}, another job at worst {best:.4}");
+                verdict.goals.retain(|(other, _)| *other != job);
                 verdict.stops.push(Stop { job, done: false, reason });
             }
         }

@@ -1,8 +1,8 @@
 //! What apps bid, claim and are bounded by, on random clusters.
 
 use proptest::prelude::*;
-use themis_core::app::{AppState, Job, Profile, Stopping};
-use themis_core::cluster::{Bundle, Chunks, FreeSet, Locality};
+use themis_core::app::{AppState, Demand, Job, Profile, Stopping};
+use themis_core::cluster::{Bundle, Chunks, FreeSet, Locality, Near, Use, fit};
 
 use crate::placing::{with_held, within};
 
@@ -23,13 +23,27 @@ fn jobs() -> impl Strategy<Value = Job> {
         .prop_map(|(gang, more, work, profile)| Job::waiting(gang, gang + more, work, profile))
 }
 
+/// Phases to come, some of them held up by one long job, and a cap, mostly none.
+fn outlook() -> impl Strategy<Value = (Vec<Demand>, u32)> {
+    let phase = (1.0..1e4, 1.0..20.0, 0.0..2.0).prop_map(|(work_gpu_s, gpus, long)| Demand {
+        work_gpu_s,
+        gpus,
+        longest_s: long * work_gpu_s / gpus,
+    });
+    let cap = proptest::sample::select(vec![u32::MAX, u32::MAX, 5, 9]);
+    (proptest::collection::vec(phase, 0..4), cap)
+}
+
 /// An app of up to three jobs, the first of which may hold GPUs, and what is free.
 fn apps() -> impl Strategy<Value = (FreeSet, AppState)> {
     let stopping = proptest::sample::select(vec![Stopping::All, Stopping::First]);
-    let app = (0.0..1e4, 1.0..1e4, stopping, proptest::collection::vec(jobs(), 1..4));
-    (with_held(), app).prop_map(|((free, held), (elapsed_s, t_id_s, stopping, jobs))| {
-        let mut app = AppState::new(elapsed_s, t_id_s, stopping, jobs);
-        if held.gpus() <= app.jobs[0].max {
+    let app = (0.0..1e4, 1.0..1e4, stopping, proptest::collection::vec(jobs(), 1..4), outlook());
+    (with_held(), app).prop_map(|((free, held), (elapsed_s, t_id_s, stopping, jobs, outlook))| {
+        let mut app = AppState::new(elapsed_s, t_id_s, stopping, jobs).with_cap(outlook.1);
+        if stopping == Stopping::All {
+            app = app.with_later(outlook.0);
+        }
+        if held.gpus() <= app.jobs[0].max.min(app.cap) {
             app.hold(0, &held);
         }
         let now = app.rho_at(&app.held_rates(free.topology()));
@@ -40,6 +54,84 @@ fn apps() -> impl Strategy<Value = (FreeSet, AppState)> {
 /// Seconds to finish with what the app holds.
 fn time_left(app: &AppState, free: &FreeSet) -> f64 {
     app.time_left(&app.held_rates(free.topology()))
+}
+
+/// Every way to serve the jobs from `at` on in whole gangs, each at some locality where it finds
+/// GPUs: the rates, and what is used.
+fn every_way(
+    app: &AppState,
+    at: usize,
+    (free, chunks): (&mut FreeSet, &Chunks),
+    rates: &mut Vec<f64>,
+    used: Use,
+    tell: &mut dyn FnMut(&[f64], &Use),
+) {
+    let Some(job) = app.jobs.get(at) else { return tell(rates, &used) };
+    let topology = free.shared_topology();
+    rates.push(job.rate_on(&topology, &job.held));
+    every_way(app, at + 1, (free, chunks), rates, used, tell);
+    rates.pop();
+    let near = Near { held: &job.held, previous: &job.previous };
+    let mut total = job.held.gpus();
+    while total < job.max {
+        let missing = job.gang.saturating_sub(total);
+        total = (total + if missing > 0 { missing } else { job.gang }).min(job.max);
+        for level in Locality::ALL {
+            let more = total - job.held.gpus();
+            let level = level.max(topology.locality(&job.held));
+            let Some(bundle) = fit(free, more, level, near) else { continue };
+            free.take(&bundle);
+            rates.push(job.rate_on(&topology, &job.held.union(&bundle)));
+            let used = used.plus(&chunks.of_bundle(&topology, &bundle));
+            every_way(app, at + 1, (free, chunks), rates, used, tell);
+            rates.pop();
+            free.give(&bundle);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    /// The bound of an app with phases to come, against every way to serve its jobs.
+    #[test]
+    fn nothing_is_worth_more_than_the_bound(
+        (offer, app) in apps(),
+        prices in proptest::array::uniform12(0.0..0.5_f64),
+        share in proptest::sample::select(vec![0.0, 0.01, 0.2, 1.0]),
+    ) {
+        let chunks = Chunks::of(&offer, &[3, 5]);
+        let prices = prices.map(|price| price * share);
+        let bound = app.relaxed(&offer, &chunks).most(&prices);
+        let mut best = app.log_v_empty();
+        every_way(&app, 0, (&mut offer.clone(), &chunks), &mut Vec::new(), Use::default(), &mut
+            |rates, uses| {
+                if uses.gpus() <= app.spare() {
+                    best = best.max(app.log_v_at(rates) - uses.cost(&prices));
+                }
+            },
+        );
+        prop_assert!(best <= bound + 1e-9, "{} above {}", best, bound);
+    }
+
+    /// Faster jobs never make an app worse off, and its value is concave in the sum of rates.
+    #[test]
+    fn more_speed_is_never_worse((_, app) in apps(), rates in proptest::array::uniform3(0.0..9.0_f64)) {
+        let rates = &rates[..app.jobs.len()];
+        for job in 0..rates.len() {
+            let mut more = rates.to_vec();
+            more[job] += 0.5;
+            prop_assert!(app.rho_at(&more) <= app.rho_at(rates) + 1e-9);
+        }
+        if app.stopping == Stopping::All {
+            let value = app.value();
+            let at = |rate: f64| value.log_v(rate);
+            let sum = rates.iter().sum::<f64>() + 0.1;
+            let chord = 0.5 * (at(sum) + at(3.0 * sum));
+            // Above the floor, which is not concave.
+            prop_assert!(at(2.0 * sum) >= chord - 1e-9 || at(sum) <= app.log_v_empty());
+        }
+    }
 }
 
 proptest! {
@@ -67,6 +159,7 @@ proptest! {
             for job in &later.jobs {
                 prop_assert!(job.held.gpus() <= job.max);
             }
+            prop_assert!(later.jobs.iter().map(|job| job.held.gpus()).sum::<u32>() <= later.cap);
             for part in &placed.parts {
                 prop_assert!(later.jobs[part.job].held.gpus() >= later.jobs[part.job].gang);
             }
@@ -132,6 +225,7 @@ proptest! {
             for level in Locality::ALL {
                 let more = within(&free, &job.held, level).min(job.unmet());
                 let level = level.max(free.topology().locality(&job.held));
+                let more = more.min(app.spare());
                 prop_assert!(more == 0 || job.rate_at(job.held.gpus() + more, level) <= now);
             }
         }

@@ -5,9 +5,9 @@ mod runs;
 
 use std::sync::Arc;
 
-use themis_core::app::{Profile, Stopping};
+use themis_core::app::Profile;
 use themis_core::cluster::{MachineSpec, Topology};
-use themis_sim::{AppSpec, JobSpec, Settings, Workload};
+use themis_sim::{AppSpec, JobSpec, SchedulerKind, Settings, Workload};
 
 /// One second in microseconds.
 const S: i64 = 1_000_000;
@@ -22,9 +22,11 @@ fn cluster(machines: usize) -> Arc<Topology> {
 fn workload(jobs: &[(i64, u32, f64)]) -> Workload {
     let apps = (0..).zip(jobs).map(|(number, (submit_s, ..))| AppSpec {
         arrival_us: submit_s * S,
-        stopping: Stopping::All,
+        stopping: SchedulerKind::All,
         first_job: number,
         jobs: 1,
+        max_gpus: u32::MAX,
+        target_loss: None,
     });
     let specs = (0..).zip(jobs).map(|(app, (submit_s, gang, work_s))| JobSpec {
         app,
@@ -34,6 +36,9 @@ fn workload(jobs: &[(i64, u32, f64)]) -> Workload {
         max: *gang,
         profile: Profile::PERFECT,
         checkpoint_us: None,
+        iterations: None,
+        curve: None,
+        bracket: 0,
     });
     Workload { apps: apps.collect(), jobs: specs.collect() }
 }
