@@ -12,7 +12,7 @@ from themis.cluster import Cluster
 from themis.result import Result
 from themis.workload import Workload
 
-__all__ = ["FREE_SWITCHES", "Job", "ends", "play", "spans", "workload"]
+__all__ = ["FREE_SWITCHES", "Job", "Search", "ends", "play", "spans", "workload"]
 
 FREE_SWITCHES: Mapping[str, Any] = {"restart_s": 0.0, "checkpoint_s": 0.0}
 """Settings under which going on elsewhere costs nothing."""
@@ -29,10 +29,26 @@ class Job(NamedTuple):
     app: str | None = None
     profile: str | None = None
     checkpoint_s: float | None = None
+    iterations: float | None = None
+    loss: tuple[float, float, float] | None = None
 
 
-def workload(jobs: Sequence[Job], *, first: Sequence[str] = ()) -> Workload:
-    """Return the workload of these jobs; apps in `first` are done with their first job."""
+class Search(NamedTuple):
+    """How an app searches: its stopping rule, the cap on its GPUs, the loss that it is after."""
+
+    stopping: str
+    max_gpus: int | None = None
+    target_loss: float | None = None
+
+
+def workload(
+    jobs: Sequence[Job], *, first: Sequence[str] = (), searches: Mapping[str, Search] | None = None
+) -> Workload:
+    """Return the workload of these jobs; apps in `first` are done with their first job.
+
+    `searches` says by app what its scheduler is; the others are done with their last job.
+    """
+    found = {**dict.fromkeys(first, Search("first")), **(searches or {})}
     table = pl.DataFrame(
         {
             "job_id": [job.job_id for job in jobs],
@@ -44,21 +60,29 @@ def workload(jobs: Sequence[Job], *, first: Sequence[str] = ()) -> Workload:
             "profile": pl.Series([job.profile for job in jobs], dtype=pl.String),
             "checkpoint_s": pl.Series([job.checkpoint_s for job in jobs], dtype=pl.Float64),
             "status": pl.Series([None] * len(jobs), dtype=pl.String),
+            "iterations": pl.Series([job.iterations for job in jobs], dtype=pl.Float64),
+            **{
+                name: pl.Series([job.loss and job.loss[k] for job in jobs], dtype=pl.Float64)
+                for k, name in enumerate(("loss_a", "loss_b", "loss_c"))
+            },
         }
     )
     names = sorted(set(table.get_column("app_id").to_list()))
     arrival = {name: min(j.submit_s for j in jobs if (j.app or j.job_id) == name) for name in names}
     none = pl.Series([None] * len(names), dtype=pl.String)
+    kinds = [found.get(name, Search("all")) for name in names]
     apps = pl.DataFrame(
         {
             "app_id": names,
             "user": none,
             "tenant": none,
             "arrival_s": [float(arrival[name]) for name in names],
-            "stopping": ["first" if name in first else "all" for name in names],
+            "stopping": [kind.stopping for kind in kinds],
             "weight": [1.0] * len(names),
             "profile": none,
             "gpu_types": none,
+            "max_gpus": pl.Series([kind.max_gpus for kind in kinds], dtype=pl.Int64),
+            "target_loss": pl.Series([kind.target_loss for kind in kinds], dtype=pl.Float64),
         }
     )
     return Workload(apps=apps, jobs=table)
@@ -70,12 +94,16 @@ def play(
     policy: str,
     *,
     first: Sequence[str] = (),
+    searches: Mapping[str, Search] | None = None,
     **settings: Any,  # noqa: ANN401 - each setting has its own type
 ) -> Result:
     """Return what a policy does with these jobs; switches are free unless `settings` say more."""
     where = Cluster.parse(cluster) if isinstance(cluster, str) else cluster
     return themis.simulate(
-        workload(jobs, first=first), where, policy=policy, **{**FREE_SWITCHES, **settings}
+        workload(jobs, first=first, searches=searches),
+        where,
+        policy=policy,
+        **{**FREE_SWITCHES, **settings},
     )
 
 

@@ -192,9 +192,9 @@ fn solve(mut matrix: [[f64; 3]; 3], mut right: [f64; 3]) -> Option<[f64; 3]> {
             return None;
         }
         for row in at + 1..3 {
-            let factor = matrix[row][at] / matrix[at][at];
-            for column in at..3 {
-                matrix[row][column] -= factor * matrix[at][column];
+            let (above, factor) = (matrix[at], matrix[row][at] / matrix[at][at]);
+            for (value, from) in matrix[row].iter_mut().zip(above) {
+                *value -= factor * from;
             }
             right[row] -= factor * right[at];
         }

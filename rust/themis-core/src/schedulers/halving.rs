@@ -1,4 +1,4 @@
-//! Successive halving, in one bracket or the several of HyperBand (Jamieson and Talwalkar 2016; Li
+//! Successive halving, in one bracket or the several of `HyperBand` (Jamieson and Talwalkar 2016; Li
 //! et al. 2018; paper, section 4.3.3).
 //!
 //! A bracket of n jobs has k phases of n, n/2, n/4, ... 1 jobs (rounded up). The work of a job that

@@ -117,7 +117,7 @@ pub struct JobReport {
     pub iterations: Option<f64>,
     /// Its loss by now, where known.
     pub loss: Option<f64>,
-    /// The bracket of a HyperBand search that it belongs to.
+    /// The bracket of a `HyperBand` search that it belongs to.
     pub bracket: u32,
 }
 
