@@ -70,21 +70,6 @@ def test_weights_and_types_are_refused_where_they_would_be_ignored() -> None:
     assert themis.simulate(typed, Cluster.parse("1x(1x1:A+1x1:B)")).summary()["jobs_done"] == 1
 
 
-@pytest.mark.parametrize("rule", ["successive_halving", "performance_curve", "fixed"])
-def test_searches_are_refused_where_they_would_run_as_all(rule: str) -> None:
-    load = workload(ONE)
-    search = Workload(apps=load.apps.with_columns(stopping=pl.lit(rule)), jobs=load.jobs)
-    with pytest.raises(ScenarioError, match=f"app 'a': stopping is '{rule}': this version"):
-        themis.simulate(search, Cluster.parse("1x1"))
-
-
-def test_a_cap_on_a_whole_app_is_refused() -> None:
-    load = workload(ONE)
-    capped = Workload(apps=load.apps.with_columns(max_gpus=pl.lit(8)), jobs=load.jobs)
-    with pytest.raises(ScenarioError, match="app 'a': max_gpus is 8: this version has no cap"):
-        themis.simulate(capped, Cluster.parse("1x1"))
-
-
 def test_profiles_of_ones_own() -> None:
     # Two machines in one rack at 0.4: 80 / (2 x 0.4) = 100.
     jobs = [Job("a", 0, 2, 80, profile="mine")]
