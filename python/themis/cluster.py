@@ -116,6 +116,8 @@ class Cluster:
         ClusterError
             The text does not follow the form; the message says where.
         """
+        if not isinstance(text, str):
+            raise ClusterError(f"cluster is {text!r}: expected a text such as '4x(8x8)'")
         return cls._from_kinds(parse_spec(text))
 
     @classmethod

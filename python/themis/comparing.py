@@ -168,6 +168,8 @@ def _checked_policies(policies: Iterable[str]) -> list[str]:
         raise PolicyError(f"policies is the text {policies!r}: expected a list of names")
     from themis.policies import resolve_policy  # noqa: PLC0415 - on use
 
+    if not isinstance(policies, Iterable):
+        raise PolicyError(f"policies is {policies!r}: expected a list of names")
     names = list(policies)
     if not names:
         raise PolicyError("no policy to compare: expected at least one name")
@@ -179,6 +181,8 @@ def _checked_policies(policies: Iterable[str]) -> list[str]:
 
 
 def _checked_seeds(seeds: Iterable[int]) -> list[int]:
+    if not isinstance(seeds, Iterable):
+        raise ScenarioError(f"seeds is {seeds!r}: expected a list of whole numbers")
     numbers = list(seeds)
     if not numbers:
         raise ScenarioError("no seed to run: expected at least one")

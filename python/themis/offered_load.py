@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from themis.errors import ClusterError
 from themis.workload import Workload
 
 __all__ = ["MAX_BINS", "ClusterSize", "LoadReport", "TimeBins", "TypeLoad", "offered_load"]
@@ -168,7 +169,15 @@ class LoadReport:
 
 
 def offered_load(workload: Workload, cluster: ClusterSize) -> LoadReport:
-    """Compute the load that `workload` offers `cluster`."""
+    """Compute the load that `workload` offers `cluster`.
+
+    Raises
+    ------
+    ClusterError
+        `cluster` has no machines: it is none.
+    """
+    if not hasattr(cluster, "machines"):
+        raise ClusterError(f"cluster is {cluster!r}: expected a Cluster, as of Cluster.parse")
     sizes = _type_sizes(cluster)
     wanted = workload.apps.select("app_id", "gpu_types")
     jobs = workload.jobs.join(wanted, on="app_id", how="left", maintain_order="left")

@@ -181,7 +181,10 @@ def load_result(directory: str | PathLike[str]) -> Result:
     """
     root = Path(directory)
     if not root.is_dir():
-        raise ThemisError(f"{root}: no such directory")
+        what = (
+            "a file: expected the directory of a result" if root.exists() else "no such directory"
+        )
+        raise ThemisError(f"{root}: {what}")
     path = root / "manifest.json"
     manifest = read_json(path)
     if manifest.get("kind") != "result":

@@ -58,11 +58,15 @@ def simulate(  # noqa: PLR0913 - the contract's signature
     Raises
     ------
     ScenarioError
-        A setting is unknown or out of range, or the workload asks for what this version lacks:
-        weights, or GPU types on a cluster of several.
+        `workload` or `cluster` is of another type, a setting is unknown or out of range, or the
+        workload asks for what this version lacks: weights, or GPU types on a cluster of several.
     PolicyError
         The policy is unknown.
     """
+    if not isinstance(workload, Workload):
+        raise ScenarioError(f"workload is {workload!r}: expected a Workload, as of read_trace")
+    if not isinstance(cluster, Cluster):
+        raise ScenarioError(f"cluster is {cluster!r}: expected a Cluster, as of Cluster.parse")
     name = resolve_policy(policy)
     checked = Settings.parse(settings)
     columns = workload_columns(workload, cluster, profiles or {})

@@ -123,9 +123,9 @@ def generate(spec: str, seed: int = 0, **params: object) -> Workload:
     TraceError
         The name, a parameter or a value is not one that is expected.
     """
-    if spec not in GENERATORS:
+    if not isinstance(spec, str) or spec not in GENERATORS:
         raise TraceError(
-            f"workload {spec!r} is unknown{nearest(spec, GENERATORS)}: "
+            f"workload {spec!r} is unknown{nearest(str(spec), GENERATORS)}: "
             f"expected one of {', '.join(GENERATORS)}"
         )
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:

@@ -335,7 +335,7 @@ def test_directory_without_jobs_and_with_two(tmp_path: Path) -> None:
         ("id,submit,duration", r"column 'gang_size' is missing"),
         (
             "submit,gpus,duration",
-            r"column 'job_id' is missing \(accepted: job_id, id\): found submit",
+            r"column 'job_id' is missing \(accepted: job_id, id\): found .*submit",
         ),
         ("id,job_id,submit,gpus,duration", "'job_id' and 'id' both mean job_id"),
         ("id,submit,gpus,duration,id", "column 'id' stands twice in the header"),

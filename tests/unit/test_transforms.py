@@ -6,15 +6,20 @@ import math
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import themis as package
 from themis.cluster import Cluster
 from themis.errors import ScenarioError, ThemisError, TraceError
 from themis.scenario import Scenario
 from themis.synthetic import generate
 from themis.transforms import apply_transforms, parse_transforms, transform_table
 
+CLUSTER = Cluster.parse("2x4")
+API: Any = package
+DEMO: Any = generate("demo", apps=2)
 Themis = Callable[..., subprocess.CompletedProcess[str]]
 
 
@@ -169,6 +174,38 @@ def test_flags_lay_transformations_over_the_workload(
     assert "transform[0].window.end: unknown key (did you mean 'end_s'?)" in bad.stderr
 
 
-def test_errors_of_transformations_are_errors_of_themis() -> None:
-    with pytest.raises(ThemisError):
-        generate("demo").sample(n=25)
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: API.simulate("x", CLUSTER), "workload is 'x': expected a Workload"),
+        (lambda: API.simulate(DEMO, "2x4"), "cluster is '2x4': expected a Cluster"),
+        (lambda: DEMO.check("2x4"), "cluster is '2x4': expected a Cluster"),
+        (lambda: API.generate(3), "workload 3 is unknown"),
+        (lambda: API.generate([]), r"workload \[\] is unknown"),
+        (lambda: API.read_trace("x.csv", format=3), "format 3 is unknown"),
+        (lambda: API.Cluster.parse(3), "cluster is 3: expected a text"),
+        (lambda: API.compare(DEMO, CLUSTER, policies=3), "policies is 3: expected a list"),
+        (
+            lambda: API.compare(DEMO, CLUSTER, policies=["fifo"], seeds=3),
+            "seeds is 3: expected a list",
+        ),
+    ],
+)
+def test_a_wrong_type_is_an_error_of_themis(call: Callable[[], object], message: str) -> None:
+    with pytest.raises(ThemisError, match=message):
+        call()
+
+
+def test_small_slips_get_a_hint(themis: Themis, tmp_path: Path) -> None:
+    (tmp_path / "s.csv").write_text("id;submit;gpus;duration\na;0;1;10\n")
+    for named in ((), ("--format", "native")):
+        done = themis("check", "s.csv", *named)
+        assert done.returncode == 3
+        assert "id;submit;gpus;duration (separated by semicolons: expected commas)" in done.stderr
+    done = themis("report", "s.csv")
+    assert (done.returncode, done.stderr.rstrip()) == (
+        3,
+        "themis: error: s.csv: a file: expected the directory of a result",
+    )
+    done = themis("run", "--generate", "demo", "--cluster", "1x4", "--out", "n" * 300)
+    assert (done.returncode, done.stdout) == (3, "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import sys
 import traceback
@@ -25,6 +26,10 @@ class ExitCode(IntEnum):
     BAD_INPUT = 3
     CHECK_FAILED = 4
     INTERRUPTED = 130
+
+
+_BAD_NAMES = (errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR)
+"""Errors of the system that say that a path cannot be one."""
 
 
 def exit_code(call: Callable[[], object]) -> int:
@@ -58,7 +63,7 @@ def _said(error: BaseException) -> int:
     if isinstance(error, OSError):
         where = f"{error.filename}: " if error.filename else ""
         click.echo(f"themis: error: {where}{error.strerror or error}", err=True)
-        return ExitCode.RUN_FAILED
+        return ExitCode.BAD_INPUT if error.errno in _BAD_NAMES else ExitCode.RUN_FAILED
     if os.environ.get("THEMIS_DEBUG", "") not in {"", "0"}:
         traceback.print_exception(error)
     lines = str(error).splitlines() or ["(no message)"]

@@ -27,7 +27,7 @@ _SHOWN = (
     "jobs",
     "rho_max",
     "rho_median",
-    "share_rho_le_1",
+    "share_rho_le_1_05",
     "jain",
     "app_completion_mean_s",
     "app_completion_p95_s",

@@ -152,10 +152,9 @@ class _JobTable:
         self.gathered = Gathered(source.name, "line" if source.kind == "csv" else "row")
 
     def _missing(self, column: str, accepted: tuple[str, ...]) -> None:
-        found = ", ".join(self.source.columns[:20])
         raise TraceError(
             f"{self.source.name}: column {column!r} is missing (accepted: "
-            f"{', '.join(accepted)}): found {found}"
+            f"{', '.join(accepted)}): found {self.source.describe()}"
         )
 
     def workload(

@@ -112,10 +112,18 @@ class Input:
         """Say what was found, for messages."""
         if self.kind == "csv":
             names = ", ".join(name[:40] for name in self.columns[:20])
-            return f"a text file whose first line is: {names}"
+            return f"a text file whose first line is: {names}{self._separated()}"
         if self.kind == "parquet":
             return f"a Parquet file with columns: {', '.join(self.columns[:20])}"
         return {"json": "a JSON file", "directory": "a directory"}[self.kind]
+
+    def _separated(self) -> str:
+        """Say so if the columns seem to be separated by something else than commas."""
+        if len(self.columns) == 1:
+            for mark, name in ((";", "semicolons"), ("\t", "tabs"), ("|", "bars")):
+                if mark in self.columns[0]:
+                    return f" (separated by {name}: expected commas)"
+        return ""
 
 
 @dataclass(frozen=True)

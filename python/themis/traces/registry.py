@@ -95,7 +95,7 @@ def read(
     known = readers()
     if format_name is not None and format_name not in known:
         raise TraceError(
-            f"{path}: format {format_name!r} is unknown{nearest(format_name, known)}: "
+            f"{path}: format {format_name!r} is unknown{nearest(str(format_name), known)}: "
             f"expected one of {', '.join(known)}"
         )
     source, reader, why = _choose(path, format_name)
