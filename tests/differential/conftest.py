@@ -86,17 +86,24 @@ class Reference:
         return lambda counts: max(floor, self.log_v(self.rho(bid, [best_rates(counts, bid.jobs)])))
 
     def optimum(
-        self, bids: Sequence[Bid | AppState], offer: Mapping[Key, int], skip: str | None = None
+        self,
+        bids: Sequence[Bid | AppState],
+        offer: Mapping[Key, int],
+        skip: str | None = None,
+        least: Mapping[str, float] | None = None,
     ) -> float:
         """The largest sum of log V over all disjoint bundles, of every vector of counts.
 
-        One app can be left out: it gets nothing, and counts nothing.
+        One app can be left out: it gets nothing, and counts nothing. With `least`, only
+        allocations that leave every app so much log V count; without any, minus infinity.
         """
         keys = list(offer)
-        values = [self.value(bid, keys) for bid in bids if bid.app_id != skip]
+        floors = least or {}
+        values = {bid.app_id: self.value(bid, keys) for bid in bids if bid.app_id != skip}
         best = dict.fromkeys(_parts(tuple(offer.values())), 0.0)
-        for value in values:
-            worth = {part: value(part) for part in best}
+        for app_id, value in values.items():
+            floor = floors.get(app_id, -math.inf)
+            worth = {part: v if (v := value(part)) >= floor else -math.inf for part in best}
             useful = [(part, log_v) for part, log_v in worth.items() if log_v > value(_none(keys))]
             best = {
                 free: max(

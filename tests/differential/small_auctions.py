@@ -10,7 +10,7 @@ from themis import AppState, Bid
 if TYPE_CHECKING:
     from tests.differential.conftest import Key
 
-__all__ = ["random_auction", "random_offer", "random_state"]
+__all__ = ["random_auction", "random_mid_auction", "random_offer", "random_state"]
 
 
 def random_offer(rng: random.Random) -> dict[Key, int]:
@@ -64,3 +64,14 @@ def random_auction(rng: random.Random) -> tuple[dict[Key, int], list[Bid | AppSt
         else:
             bids.append(random_state(rng, f"app{name}", offer))
     return offer, bids
+
+
+def random_mid_auction(rng: random.Random) -> tuple[dict[Key, int], list[Bid | AppState]]:
+    """Three to seven apps on two to six machines of one or two slots: for an integer program."""
+    offer: dict[Key, int] = {}
+    rack = 0
+    for machine in range(rng.randint(2, 6)):
+        for slot in range(rng.choice([1, 1, 2])):
+            offer[rack, machine, slot] = rng.randint(1, 5)
+        rack += rng.random() < 0.35
+    return offer, [random_state(rng, f"app{at}", offer) for at in range(rng.randint(3, 7))]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import random
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,7 +14,7 @@ from tests.differential.small_auctions import random_auction
 from themis import AppState, AuctionOutcome, clear_auction
 
 if TYPE_CHECKING:
-    from tests.differential.conftest import Reference
+    from tests.differential.conftest import Key, Reference
 
 CLOSE = 1e-9
 BATCHES = 12
@@ -89,3 +90,66 @@ def test_alone_or_without_a_win_nobody_pays(seed: int) -> None:
     for row in outcome.payments.to_dicts():
         assert 0 < row["c"] <= 1
         assert row["gpus_won"] or row["c"] == 1
+
+
+def test_no_allocation_helps_one_app_and_hurts_none(reference: Reference) -> None:
+    """Pareto efficiency: the program always, the usual solver but for some that miss the best."""
+    improvable = 0
+    for seed in range(300):
+        offer, bids = random_auction(random.Random(seed))
+        for solver in ("milp", "prices"):
+            outcome = clear_auction(offer, bids, "none", solver=solver)
+            rho = won_rho(outcome)
+            least = {
+                bid.app_id: -math.log(rho[bid.app_id]) - CLOSE if bid.app_id in rho else -math.inf
+                for bid in bids
+            }
+            best = reference.optimum(bids, offer, least=least)
+            dominated = best > outcome.objective + 1e-7
+            assert not (dominated and solver == "milp"), seed
+            improvable += dominated
+    assert improvable <= 12
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_names_of_apps_decide_nothing_but_ties_of_age(seed: int) -> None:
+    rng = random.Random(seed)
+    offer, bids = random_auction(rng)
+    ages = rng.sample(range(3_000), len(bids))
+    states = [
+        replace(bid, elapsed_s=float(age))
+        for bid, age in zip(bids, ages, strict=True)
+        if isinstance(bid, AppState)
+    ]
+    names = [f"other{at}" for at in range(len(states))]
+    rng.shuffle(names)
+    renamed = [replace(bid, app_id=name) for bid, name in zip(states, names, strict=True)]
+    before = clear_auction(offer, states, "lease", seed)
+    after = clear_auction(offer, renamed, "lease", seed)
+    assert after.objective == before.objective
+    assert after.upper_bound == before.upper_bound
+    for bid, name in zip(states, names, strict=True):
+        assert after.counts(name) == before.counts(bid.app_id)
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_names_of_machines_do_not_matter_to_the_optimum_of_states(seed: int) -> None:
+    rng = random.Random(seed)
+    offer, bids = random_auction(rng)
+    machines = sorted({key[1] for key in offer}, key=str)
+    other = dict(zip(machines, rng.sample(machines, len(machines)), strict=True))
+
+    def moved(key: Key) -> Key:
+        return (key[0], other.get(key[1], key[1]), key[2])
+
+    called = [
+        replace(bid, held={moved(key): n for key, n in bid.held.items()})
+        if isinstance(bid, AppState)
+        else bid
+        for bid in bids
+    ]
+    renamed = {moved(key): n for key, n in offer.items()}
+    best = clear_auction(offer, bids, "none", solver="milp").objective
+    after = clear_auction(renamed, called, "none", solver="milp").objective
+    assert after == pytest.approx(best, abs=1e-7)
+    assert clear_auction(renamed, called, "none").upper_bound >= best - 1e-7
