@@ -11,6 +11,7 @@ import pytest
 from bench.workloads import philly_like
 
 from themis import _core
+from themis.claims import claims
 from themis.cluster import Cluster
 from themis.core_columns import CoreColumns, workload_columns
 from themis.event_log import result_frames
@@ -39,9 +40,10 @@ def cluster() -> Cluster:
 def test_into_the_core(meter: Meter, jobs: int) -> None:
     workload = philly_like(jobs, GPUS)
     there = cluster()
+    apps = workload.apps.get_column("app_id").to_list()
 
     def cross() -> tuple[CoreColumns, _core.Workload]:
-        columns = workload_columns(workload, there, {})
+        columns = workload_columns(workload, there, {}, claims(apps, Settings(), 0))
         return columns, _core.Workload(columns.apps, columns.jobs, columns.slowdowns)
 
     columns, core = meter.time("workload into the core", "jobs", jobs, cross, rounds=5)

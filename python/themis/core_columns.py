@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from themis.claims import Claims
 from themis.cluster import UNTYPED, Cluster
 from themis.errors import ScenarioError
 from themis.profiles import COLD_START, PROFILES, Profile
@@ -33,7 +34,8 @@ class CoreColumns:
     ----------
     apps
         arrival_us (int64), stopping (uint8: position in `themis.traces.schema.STOPPING`), jobs
-        (uint32: how many), max_gpus (uint32; 2^32 - 1: no cap), target_loss (float64; NaN: none).
+        (uint32: how many), max_gpus (uint32; 2^32 - 1: no cap), target_loss (float64; NaN: none),
+        claimed_work, claimed_slowdown and claimed_excess (float64: factors of bids).
     jobs
         submit_us (int64), work_gpu_us (float64), gang and max (uint32), profile (uint32: row of
         `slowdowns`), checkpoint_us (int64; -1: the setting), iterations, loss_a, loss_b and loss_c
@@ -51,7 +53,10 @@ class CoreColumns:
 
 
 def workload_columns(
-    workload: Workload, cluster: Cluster, profiles: Mapping[str, tuple[float, float, float, float]]
+    workload: Workload,
+    cluster: Cluster,
+    profiles: Mapping[str, tuple[float, float, float, float]],
+    claimed: Claims,
 ) -> CoreColumns:
     """Return the columns of a workload, jobs app by app.
 
@@ -79,6 +84,7 @@ def workload_columns(
             "jobs": counts.to_numpy().astype(np.uint32),
             "max_gpus": apps.get_column("max_gpus").fill_null(_NO_CAP).to_numpy().astype(np.uint32),
             "target_loss": _numbers(apps.get_column("target_loss")),
+            **claimed.columns(),
         },
         jobs={
             "submit_us": _us(jobs.get_column("submit_s")),

@@ -14,7 +14,7 @@ from themis.errors import ThemisError
 
 __all__ = ["RESULT_SCHEMA_VERSION", "TABLES", "checked_frames", "conform"]
 
-RESULT_SCHEMA_VERSION = 1
+RESULT_SCHEMA_VERSION = 2
 """Version of the tables, the manifest and the summary; raised whenever one of them changes."""
 
 _S, _F, _I, _B = pl.String(), pl.Float64(), pl.Int64(), pl.Boolean()
@@ -45,6 +45,8 @@ TABLES: Mapping[str, Mapping[str, pl.DataType]] = {
         "preemptions": _I,
         "migrations": _I,
         "placement_score": _F,
+        "lied": _B,
+        "lie_gain_s": _F,
     },
     "jobs": {
         "job_id": _S,

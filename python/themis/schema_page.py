@@ -74,6 +74,8 @@ _RESULT = {
     "preemptions": "times that it lost GPUs to another while it ran",
     "migrations": "times that it went on with other GPUs",
     "placement_score": "mean 1/S over running GPU time; null: never ran",
+    "lied": "whether its bids were lies (setting `liars`)",
+    "lie_gain_s": "T_SH of the same run without lies, less its own; null: nobody lied",
     "job_id": "the job",
     "submit_s": "submission, s",
     "start_s": "start, s; null: never",

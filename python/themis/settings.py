@@ -7,13 +7,20 @@ description says what the value means and in which unit.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from themis.validation import scenario_error
 
-__all__ = ["PolicySettings", "RunSettings", "Settings"]
+__all__ = ["Liars", "PolicySettings", "RunSettings", "Settings"]
 
 _LONGEST_S = 1e12  # 30,000 years: keeps sums of times, in microseconds, inside 64-bit integers
 
@@ -68,6 +75,32 @@ class PolicySettings(BaseModel):
         return value
 
 
+class Liars(BaseModel):
+    """Who misreports in bids, which term, and by how much."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
+
+    share: float | None = Field(
+        default=None, ge=0, le=1, description="share of the apps, drawn from the seed"
+    )
+    apps: Annotated[tuple[str, ...], Field(strict=False)] | None = Field(
+        default=None, description="the apps by id, instead of a share"
+    )
+    term: Literal["slowdown", "speed", "work"] = Field(
+        default="slowdown",
+        description="what is overstated: the part of S above 1, the speed, or the work left",
+    )
+    by: float = Field(
+        default=0.3, gt=-1, le=100, description="by what share of it; below 0: understated"
+    )
+
+    @model_validator(mode="after")
+    def _one_of(self) -> Self:
+        if (self.share is None) == (self.apps is None):
+            raise ValueError("expected either share or apps")
+        return self
+
+
 class RunSettings(BaseModel):
     """Rules of the simulated cluster: leases, switches, app schedulers, the end of the run."""
 
@@ -115,25 +148,12 @@ class RunSettings(BaseModel):
         description="end of the run on the workload's clock, in seconds; unset: none",
     )
     bid_error: float = Field(
-        default=0.0, description="error of the agents' estimates; only 0 in this version; no unit"
+        default=0.0,
+        ge=0,
+        lt=1,
+        description="bids are off by a factor an app, uniform in 1 +- this, on work and S; no unit",
     )
-    liars: float | None = Field(
-        default=None, description="share of agents that misreport; only unset in this version"
-    )
-
-    @field_validator("bid_error", mode="after")
-    @classmethod
-    def _no_bid_error(cls, value: float) -> float:
-        if value != 0:
-            raise ValueError("not supported by this version: only 0 (exact bids) is")
-        return value
-
-    @field_validator("liars", mode="after")
-    @classmethod
-    def _no_liars(cls, value: float | None) -> float | None:
-        if value is not None:
-            raise ValueError("not supported by this version: leave it unset")
-        return value
+    liars: Liars | None = Field(default=None, description="agents that misreport; unset: none")
 
 
 class Settings(PolicySettings, RunSettings):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from themis import _core
+from themis.claims import claims, notes_of_lies, with_lies
 from themis.cluster import Cluster
 from themis.core_columns import workload_columns
 from themis.errors import ScenarioError
@@ -69,20 +70,25 @@ def simulate(  # noqa: PLR0913 - the contract's signature
         raise ScenarioError(f"cluster is {cluster!r}: expected a Cluster, as of Cluster.parse")
     name = resolve_policy(policy)
     checked = Settings.parse(settings)
-    columns = workload_columns(workload, cluster, profiles or {})
+    rules = _core_settings(checked, _checked_seed(seed))
+    ids = workload.apps.get_column("app_id").to_list()
+    claimed = claims(ids, checked, seed)
+    columns = workload_columns(workload, cluster, profiles or {}, claimed)
     core = _core.Workload(columns.apps, columns.jobs, columns.slowdowns)
     if progress is not None:
         progress(0, core.jobs, 0.0)
-    log = _core.simulate(
-        cluster.core,
-        core,
-        name,
-        _core_settings(checked, _checked_seed(seed)),
-        _in_seconds(progress),
-    )
+    log = _core.simulate(cluster.core, core, name, rules, _in_seconds(progress))
     if progress is not None:
         progress(core.jobs, core.jobs, log["end_us"] / _US)
     frames = result_frames(log, workload, cluster)
+    honest = None
+    if checked.liars is not None:
+        true = {**columns.apps, **claims(ids, checked, seed, honest=True).columns()}
+        again = _core.Workload(true, columns.jobs, columns.slowdowns)
+        honest = result_frames(
+            _core.simulate(cluster.core, again, name, rules, None), workload, cluster
+        )["apps"]
+    frames["apps"] = with_lies(frames["apps"], claimed, honest)
     manifest = {
         "schema_version": RESULT_SCHEMA_VERSION,
         "themis_version": _core.__version__,
@@ -101,7 +107,7 @@ def simulate(  # noqa: PLR0913 - the contract's signature
         },
         "app_states": _counts(frames["apps"]["state"].to_list()),
         "job_states": _counts(frames["jobs"]["state"].to_list()),
-        "notes": list(columns.notes),
+        "notes": [*columns.notes, *notes_of_lies(frames["apps"], checked)],
     }
     return Result(frames=frames, manifest=manifest)
 

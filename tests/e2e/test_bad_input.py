@@ -41,7 +41,7 @@ def refused(themis: Themis, folder: Path, *arguments: str) -> str:
         ((*ON_4, "--set", "lease=3"), ["lease", "lease_s"]),
         ((*ON_4, "--set", "lease_s=-3"), ["settings.lease_s = -3"]),
         ((*ON_4, "--set", "payment=free"), ["policy.payment", "lottery"]),
-        ((*ON_4, "--set", "bid_error=0.1"), ["settings.bid_error", "not supported"]),
+        ((*ON_4, "--set", "bid_error=1.5"), ["settings.bid_error", "must be < 1"]),
         ((*ON_4, "--set", "workload.lod=2"), ["workload.lod", "load"]),
         ((*ON_4, "--set", "settings=3"), ["settings"]),
         (("absent.toml", "--out", "out"), ["absent.toml: no such file"]),

@@ -53,7 +53,7 @@ def tiny_frames() -> dict[str, pl.DataFrame]:
             "slowed_gpu_s": 100.0, "switching_gpu_s": 0.0, "idle_gpu_s": 0.0, "n_avg": 2.0,
             "t_id_s": 200.0, "t_sh_s": 100.0, "rho": 0.5, "rho_is_bound": False,
             "rho_floor": 0.25, "queue_s": 0.0, "preemptions": 0, "migrations": 0,
-            "placement_score": 0.75,
+            "placement_score": 0.75, "lied": False,
         },
         {
             "app_id": "b", "user": "bob", "tenant": "x", "arrival_s": 20.0, "first_gpu_s": 60.0,
@@ -61,13 +61,14 @@ def tiny_frames() -> dict[str, pl.DataFrame]:
             "slowed_gpu_s": 0.0, "switching_gpu_s": 60.0, "idle_gpu_s": 20.0, "n_avg": 2.0,
             "t_id_s": 100.0, "t_sh_s": 200.0, "rho": 2.0, "rho_is_bound": False,
             "rho_floor": 0.5, "queue_s": 40.0, "preemptions": 2, "migrations": 1,
-            "placement_score": 1.0,
+            "placement_score": 1.0, "lied": False,
         },
         {
             "app_id": "c", "user": "bob", "tenant": None, "arrival_s": 30.0,
             "state": "unfinished", "reason": "horizon", "jobs": 1, "gpu_s": 0.0,
             "useful_gpu_s": 0.0, "slowed_gpu_s": 0.0, "switching_gpu_s": 0.0, "idle_gpu_s": 0.0,
             "n_avg": 2.0, "t_id_s": 50.0, "t_sh_s": 200.0, "rho": 4.0, "rho_is_bound": True,
+            "lied": False,
             "rho_floor": 1.0, "preemptions": 0, "migrations": 0,
         },
     ]  # fmt: skip
@@ -168,6 +169,8 @@ def random_result(
             "preemptions": draw.poisson(0.5, apps),
             "migrations": draw.poisson(0.3, apps),
             "placement_score": score,
+            "lied": [False] * apps,
+            "lie_gain_s": pl.Series([None] * apps, dtype=pl.Float64),
         }
     )
     jobs = frame.select(

@@ -159,7 +159,7 @@ def test_a_comparison_loads_as_it_was_written(tmp_path: Path) -> None:
     loaded.write(tmp_path / "copy")
     assert files_of(tmp_path / "copy") == files_of(tmp_path / "c")
     summary = json.loads((tmp_path / "c" / "summary.json").read_text())
-    assert summary["schema_version"] == 1
+    assert summary["schema_version"] == 2
     assert len(summary["runs"]) == 4
 
 
@@ -205,7 +205,7 @@ def test_damage_is_named_when_loading(tmp_path: Path) -> None:
     manifest = json.loads(path.read_text())
     for change, message in (
         ({"kind": "result"}, "kind is 'result': expected 'comparison'"),
-        ({"schema_version": 9}, "schema version 9: expected 1"),
+        ({"schema_version": 9}, "schema version 9: expected 2"),
         ({"runs": []}, r"field 'runs' is \[\]"),
         ({"runs": [{"policy": "fifo"}]}, "field 'runs' is"),
         ({"runs": [{"policy": "fifo", "seed": 0, "directory": "gone"}]}, "gone: no such"),

@@ -81,8 +81,9 @@ def test_every_payment_is_taken(payment: str) -> None:
         ("restart_s", -1, "must be >= 0"),
         ("checkpoint_s", "8 s", "expected a number"),
         ("horizon_s", 0, "must be > 0"),
-        ("bid_error", 0.2, "not supported by this version"),
-        ("liars", 0.4, "not supported by this version"),
+        ("bid_error", -0.2, "must be >= 0"),
+        ("bid_error", 1, "must be < 1"),
+        ("liars", 0.4, "expected a table"),
     ],
 )
 def test_a_wrong_value_is_named_with_what_was_expected(

@@ -10,7 +10,7 @@ use themis_core::auction::{Leftover, Payment, Rules, Solver};
 use themis_core::cluster::{MachineSpec, Topology};
 use themis_core::fairness::{FilterKey, OutsideOption, TIdReading};
 use themis_core::schedulers::{LossCurve, PhaseCap, SchedulerKind, SchedulerRules};
-use themis_sim::{AppSpec, JobSpec, LeaseMode, Settings, SimError};
+use themis_sim::{AppSpec, Claim, JobSpec, LeaseMode, Settings, SimError};
 
 use crate::columns::log_to_dict;
 use crate::errors::{TraceError, core_error, sim_error};
@@ -64,7 +64,7 @@ const STOPPING: [SchedulerKind; 5] = [
 ];
 
 /// App columns: arrival in microseconds, stopping rule, number of jobs, most GPUs in all, and the
-/// target loss (NaN: none).
+/// target loss (NaN: none); the factors of its claims.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 struct AppInput<'py> {
@@ -73,6 +73,9 @@ struct AppInput<'py> {
     jobs: PyReadonlyArray1<'py, u32>,
     max_gpus: PyReadonlyArray1<'py, u32>,
     target_loss: PyReadonlyArray1<'py, f64>,
+    claimed_work: PyReadonlyArray1<'py, f64>,
+    claimed_slowdown: PyReadonlyArray1<'py, f64>,
+    claimed_excess: PyReadonlyArray1<'py, f64>,
 }
 
 /// Job columns, app by app; `checkpoint_us` is -1 where the setting counts; iterations and the
@@ -144,8 +147,10 @@ fn read_apps(apps: &AppInput<'_>) -> PyResult<Vec<AppSpec>> {
     let (jobs, max_gpus) = (apps.jobs.as_array(), apps.max_gpus.as_array());
     let target_loss = apps.target_loss.as_array();
     let rows = arrival_us.len();
+    let claims = [&apps.claimed_work, &apps.claimed_slowdown, &apps.claimed_excess];
+    let claims = claims.map(|column| column.as_array());
     let same = [stopping.len(), jobs.len(), max_gpus.len(), target_loss.len()];
-    if same.iter().any(|len| *len != rows) {
+    if same.into_iter().chain(claims.map(|c| c.len())).any(|len| len != rows) {
         return Err(TraceError::new_err("app columns differ in length"));
     }
     let mut first_job: u32 = 0;
@@ -164,6 +169,11 @@ fn read_apps(apps: &AppInput<'_>) -> PyResult<Vec<AppSpec>> {
                 jobs: jobs[row],
                 max_gpus: max_gpus[row],
                 target_loss: known(target_loss[row]),
+                claim: Claim {
+                    work: claims[0][row],
+                    slowdown: claims[1][row],
+                    excess: claims[2][row],
+                },
             };
             first_job = first_job
                 .checked_add(jobs[row])

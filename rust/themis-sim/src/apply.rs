@@ -202,7 +202,7 @@ fn remember_rho(state: &mut State<'_>, app: u32) {
     if settings.filter_key == FilterKey::Cached || settings.outside_option == OutsideOption::Cached
     {
         let offer = FreeSet::empty(state.topology.clone());
-        let candidate = View::new(state, &offer).app(app).state;
+        let candidate = View::new(state, &offer).reported(app).state;
         let rho = candidate.rho_at(&candidate.held_rates(&state.topology));
         state.apps[app as usize].last_rho = Some(rho);
     }

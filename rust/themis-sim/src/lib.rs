@@ -40,4 +40,4 @@ pub use policy::{AuctionRecord, Cause, Grant, POLICIES, Plan, Policy, policy_by_
 pub use settings::{LeaseMode, Settings};
 pub use themis_core::schedulers::{AppScheduler, SchedulerKind, SchedulerRules};
 pub use view::{Candidate, View};
-pub use workload::{AppSpec, JobSpec, Workload};
+pub use workload::{AppSpec, Claim, JobSpec, Workload};

@@ -1,7 +1,7 @@
 //! What a policy sees: a read-only snapshot of the instant at which it decides.
 
 use crate::state::State;
-use crate::workload::JobSpec;
+use crate::workload::{Claim, JobSpec};
 use themis_core::app::{AppState, Job};
 use themis_core::auction::Rules;
 use themis_core::cluster::{Bundle, FreeSet, Topology};
@@ -101,7 +101,7 @@ impl<'a> View<'a> {
         &self.state.workload.jobs[job as usize]
     }
 
-    /// An unfinished job as its agent reports it.
+    /// An unfinished job.
     pub fn job(&self, job: u32) -> Job {
         let spec = self.spec(job);
         let run = &self.state.jobs[job as usize];
@@ -143,8 +143,17 @@ impl<'a> View<'a> {
         (job - self.state.workload.apps[self.spec(job).app as usize].first_job) as usize
     }
 
-    /// An app as its agent reports it.
+    /// An app as it is.
     pub fn app(&self, app: u32) -> Candidate {
+        self.candidate(app, Claim::TRUE)
+    }
+
+    /// An app as its agent reports it: with its errors and lies.
+    pub fn reported(&self, app: u32) -> Candidate {
+        self.candidate(app, self.state.workload.apps[app as usize].claim)
+    }
+
+    fn candidate(&self, app: u32, claim: Claim) -> Candidate {
         let run = &self.state.apps[app as usize];
         let settings = &self.state.settings;
         let (now_us, topology) = (self.state.now_us, self.topology());
@@ -159,6 +168,16 @@ impl<'a> View<'a> {
             cap: run.cap,
             rho_empty: None,
         };
+        if claim != Claim::TRUE {
+            for job in &mut state.jobs {
+                job.work_left_gpu_s *= claim.work;
+                job.profile = job.profile.claimed(claim.slowdown, claim.excess);
+            }
+            for phase in &mut state.later {
+                phase.work_gpu_s *= claim.work;
+                phase.longest_s *= claim.work;
+            }
+        }
         let waited_s = run.waited_us(now_us) as f64 / 1e6;
         let context = OutsideContext {
             lease_s: settings.lease_us as f64 / 1e6,

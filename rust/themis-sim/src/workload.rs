@@ -17,6 +17,8 @@ pub struct AppSpec {
     pub max_gpus: u32,
     /// The loss at which a search by performance curves is content.
     pub target_loss: Option<f64>,
+    /// What it makes of the truth in its bids.
+    pub claim: Claim,
     /// Number of its first job.
     pub first_job: u32,
     /// How many jobs it has.
@@ -27,6 +29,27 @@ impl AppSpec {
     /// The numbers of its jobs.
     pub fn job_ids(&self) -> std::ops::Range<u32> {
         self.first_job..self.first_job + self.jobs
+    }
+}
+
+/// By what an app's bids differ from the truth, in error or on purpose: factors.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Claim {
+    /// On its work.
+    pub work: f64,
+    /// On its slowdowns.
+    pub slowdown: f64,
+    /// On the part of them above 1.
+    pub excess: f64,
+}
+
+impl Claim {
+    /// The truth.
+    pub const TRUE: Self = Self { work: 1.0, slowdown: 1.0, excess: 1.0 };
+
+    fn is_valid(&self) -> bool {
+        let fine = |factor: &f64| factor.is_finite() && *factor >= 0.0;
+        self.work > 0.0 && [self.work, self.slowdown, self.excess].iter().all(fine)
     }
 }
 
@@ -94,6 +117,9 @@ impl Workload {
             }
             if app.target_loss.is_some_and(|loss| !loss.is_finite()) {
                 return refuse("target_loss", format!("{:?}", app.target_loss), "a finite number");
+            }
+            if !app.claim.is_valid() {
+                return refuse("claim", format!("{:?}", app.claim), "factors of 0 or more");
             }
             next_job += app.jobs;
         }

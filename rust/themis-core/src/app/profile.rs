@@ -27,6 +27,13 @@ impl Profile {
         Ok(Self { slowdown })
     }
 
+    /// The profile that an app claims: S x `scale`, and its part above 1 x `excess`; never below 1.
+    #[must_use]
+    pub fn claimed(&self, scale: f64, excess: f64) -> Self {
+        let claim = |s: f64| ((1.0 + (s - 1.0) * excess) * scale).max(1.0);
+        Self { slowdown: self.slowdown.map(claim) }
+    }
+
     /// S at a locality.
     #[inline]
     pub fn slowdown(&self, level: Locality) -> f64 {

@@ -16,7 +16,7 @@ impl Policy for MaxRho {
 
     fn decide(&mut self, view: &View<'_>) -> Plan {
         let apps: Vec<u32> = view.wanting().collect();
-        let ranks: Vec<_> = apps.iter().map(|app| view.rank(&view.app(*app))).collect();
+        let ranks: Vec<_> = apps.iter().map(|app| view.rank(&view.reported(*app))).collect();
         in_order::serve(view, worst_first(&ranks).into_iter().map(|at| apps[at]))
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use themis_core::app::Profile;
 use themis_core::cluster::{MachineSpec, Topology};
-use themis_sim::{AppSpec, JobSpec, SchedulerKind, Settings, Workload};
+use themis_sim::{AppSpec, Claim, JobSpec, SchedulerKind, Settings, Workload};
 
 /// One second in microseconds.
 const S: i64 = 1_000_000;
@@ -27,6 +27,7 @@ fn workload(jobs: &[(i64, u32, f64)]) -> Workload {
         jobs: 1,
         max_gpus: u32::MAX,
         target_loss: None,
+        claim: Claim::TRUE,
     });
     let specs = (0..).zip(jobs).map(|(app, (submit_s, gang, work_s))| JobSpec {
         app,
