@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from themis.cluster_spec import MachineKind, parse_spec, spec_text
+from themis.cluster_spec import PRESETS, MachineKind, parse_spec, spec_text
 from themis.errors import ClusterError
+from themis.nearest import nearest
 
 if TYPE_CHECKING:
     from themis import _core
@@ -109,7 +110,7 @@ class Cluster:
         text
             ``"32x8"``: one rack of 32 machines of 8 GPUs. ``"4x(8x8)"``: 4 such racks of 8.
             ``"8x(6x4+3x2+2x1)"``: mixed racks. ``"2x(4x8:a100/4)"``: GPU type a100, slots of 4.
-            Racks are added with ``+``: ``"2x(4x8)+1x(8x4)"``.
+            Racks are added with ``+``: ``"2x(4x8)+1x(8x4)"``. The names of :meth:`preset` too.
 
         Raises
         ------
@@ -119,6 +120,28 @@ class Cluster:
         if not isinstance(text, str):
             raise ClusterError(f"cluster is {text!r}: expected a text such as '4x(8x8)'")
         return cls._from_kinds(parse_spec(text))
+
+    @classmethod
+    def preset(cls, name: str) -> Cluster:
+        """Return a cluster of the paper.
+
+        Parameters
+        ----------
+        name
+            ``"nsdi20-testbed"``, ``"nsdi20-sim"``, ``"nsdi20-authors"`` or ``"nsdi20-lying"``; see
+            :data:`themis.cluster_spec.PRESETS`.
+
+        Raises
+        ------
+        ClusterError
+            There is none of that name.
+        """
+        if name not in PRESETS:
+            raise ClusterError(
+                f"cluster preset {name!r} is unknown{nearest(name, PRESETS)}: "
+                f"expected one of {', '.join(PRESETS)}"
+            )
+        return cls.parse(name)
 
     @classmethod
     def from_frame(cls, frame: pl.DataFrame) -> Cluster:

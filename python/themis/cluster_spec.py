@@ -3,15 +3,33 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from itertools import groupby
 from typing import NamedTuple
 
 from themis.errors import ClusterError
+from themis.nearest import nearest
 
-__all__ = ["MachineKind", "parse_spec", "spec_text"]
+__all__ = ["PRESETS", "MachineKind", "parse_spec", "spec_text"]
+
+PRESETS: Mapping[str, str] = {
+    "nsdi20-testbed": "8x2+12x4",
+    "nsdi20-sim": "4x(4x8/2+7x4/2+4x1)",
+    "nsdi20-authors": "8x(6x4/2+3x2+2x1)",
+    "nsdi20-lying": "1x8+28x2",
+}
+"""Clusters of Mahajan et al., NSDI 2020, by name.
+
+The testbed of 64 GPUs; the simulated 256 GPUs of its footnote (whose counts add up to 168: with 28
+machines of 4 GPUs they give 256; the four racks are ours); those of the authors' simulator; the 64
+GPUs of the experiment with lies.
+"""
 
 _MOST_MACHINES = 2**20
-_FORM = "expected racks x (machines x GPUs[:type][/GPUs a slot]), for example 4x(8x8) or 32x8"
+_FORM = (
+    "expected racks x (machines x GPUs[:type][/GPUs a slot]), for example 4x(8x8) or 32x8, "
+    f"or one of {', '.join(PRESETS)}"
+)
 _RACKS = re.compile(r"(\d{1,9})[xX]\(([^()]*)\)")
 _MACHINES = re.compile(r"(\d{1,9})[xX](\d{1,9})(?::([A-Za-z0-9_.\-]+))?(?:/(\d{1,9}))?")
 
@@ -25,7 +43,7 @@ class MachineKind(NamedTuple):
 
 
 def parse_spec(text: str) -> list[list[MachineKind]]:
-    """Return the machines of every rack that a short form describes.
+    """Return the machines of every rack that a short form, or a name in `PRESETS`, describes.
 
     Machines outside parentheses share one rack.
 
@@ -35,6 +53,7 @@ def parse_spec(text: str) -> list[list[MachineKind]]:
         The text does not follow the form, or a count is out of range.
     """
     compact = "".join(text.split())
+    compact = PRESETS.get(compact, compact)
     racks: list[list[MachineKind]] = []
     loose: list[MachineKind] = []
     for term in _split_terms(compact, text):
@@ -111,4 +130,5 @@ def _check_size(racks: list[list[MachineKind]], loose: list[MachineKind], text: 
 
 
 def _error(text: str, problem: str) -> ClusterError:
-    return ClusterError(f"cluster {text!r}: {problem}: {_FORM}")
+    hint = nearest(text.strip(), PRESETS)
+    return ClusterError(f"cluster {text!r}: {problem}{hint}: {_FORM}")

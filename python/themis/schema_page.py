@@ -16,7 +16,7 @@ from themis.traces.schema import (
     STATUSES,
     STOPPING,
 )
-from themis.workload import WORKLOAD_SCHEMA_VERSION
+from themis.workload_files import WORKLOAD_SCHEMA_VERSION
 
 __all__ = ["schema_page"]
 

@@ -6,9 +6,7 @@ many jobs and GPU-seconds there were before and after.
 
 from __future__ import annotations
 
-import json
 import math
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
@@ -27,15 +25,13 @@ from themis.profile_choice import mixed_profiles, profiles_by_model
 from themis.sampling import sampled
 from themis.traces.schema import MAX_GPUS, canonical
 from themis.traces.trace_source import TraceSource
+from themis.workload_files import write_workload
 
 if TYPE_CHECKING:
     from themis.check import CheckReport
     from themis.offered_load import ClusterSize
 
-__all__ = ["WORKLOAD_SCHEMA_VERSION", "TraceSource", "Workload"]
-
-WORKLOAD_SCHEMA_VERSION = 2
-"""Version of the Parquet files that :meth:`Workload.write` makes."""
+__all__ = ["TraceSource", "Workload"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -338,36 +334,25 @@ class Workload:
         what = f"group_into_apps(gap_s={gap_s:g}, max_jobs={max_jobs}, keys={', '.join(keys)})"
         return self._derived(apps, jobs, f"{what}: {apps.height} apps of {self.apps.height}")
 
-    def write(self, directory: str | PathLike[str]) -> Path:
-        """Write ``apps.parquet`` and ``jobs.parquet``, which the native reader reads back equal.
+    def write(self, directory: str | PathLike[str], *, form: str = "parquet") -> Path:
+        """Write tables of apps and jobs, which the native reader reads back equal.
 
         The directory is made if it is missing; each file appears whole or not at all.
+
+        Parameters
+        ----------
+        directory
+            Gets ``apps.parquet`` and ``jobs.parquet``.
+        form
+            ``"parquet"``, or ``"csv"`` for ``apps.csv`` and ``jobs.csv``, in which the origin and
+            the notes have no place.
 
         Raises
         ------
         TraceError
-            The directory cannot be made or written.
+            The directory cannot be made or written, or has tables of the other form.
         """
-        target = Path(directory)
-        about = {
-            "schema_version": WORKLOAD_SCHEMA_VERSION,
-            "format": self.source.format,
-            "origin": self.source.origin,
-            "notes": list(self.notes),
-        }
-        metadata = {"themis.workload": json.dumps(about, sort_keys=True)}
-        try:
-            target.mkdir(parents=True, exist_ok=True)
-            for name, frame in (("jobs", self.jobs), ("apps", self.apps)):
-                part = target / f".{name}.parquet.{os.getpid()}"
-                try:
-                    frame.write_parquet(part, metadata=metadata)
-                    part.replace(target / f"{name}.parquet")
-                finally:
-                    part.unlink(missing_ok=True)
-        except OSError as error:
-            raise TraceError(f"{target}: cannot be written: {error.strerror or error}") from None
-        return target
+        return write_workload(self, Path(directory), form)
 
     def _of_apps(self, apps: pl.DataFrame, what: str) -> Workload:
         """Keep these apps with their jobs."""

@@ -30,12 +30,14 @@ Options:
   -h, --help  Show this message and exit.
 
 Commands:
-  demo     Run a built-in workload under every policy; write a report.
-  check    Say what is wrong with a trace, by line and class.
-  run      Simulate one policy on a workload and a cluster.
-  compare  Simulate several policies on the same workload.
-  auction  Clear one auction and show every bid and its fate.
-  report   Draw a report from result directories.
+  demo      Run a built-in workload under every policy; write a report.
+  check     Say what is wrong with a trace, by line and class.
+  run       Simulate one policy on a workload and a cluster.
+  compare   Simulate several policies on the same workload.
+  auction   Clear one auction and show every bid and its fate.
+  generate  Make a synthetic workload and write it.
+  convert   Write any trace as tables of the native format.
+  report    Draw a report from result directories.
 
   Exit codes: 0 done, 1 a run failed, 2 wrong usage, 3 bad input, 4 a check
   failed, 130 interrupted.
@@ -77,6 +79,18 @@ FLAGS = {
     "run": SCENARIO_FLAGS | {"--policy"},
     "compare": SCENARIO_FLAGS | {"--policies", "--seeds"},
     "auction": {"--seed", "--payment", "--solver", "--json", "--quiet", "--help"},
+    "generate": {"--seed", "--set", "--out", "--list", "--threads", "--json", "--help"},
+    "convert": {
+        "--format",
+        "--option",
+        "--repair",
+        "--to",
+        "--out",
+        "--threads",
+        "--json",
+        "--quiet",
+        "--help",
+    },
     "report": {"--out", "--figures", "--force", "--json", "--quiet", "--help"},
 }
 
@@ -150,6 +164,9 @@ def test_help_and_version_answer_at_once(flag: str, themis: Themis) -> None:
         ("check",),
         ("auction",),
         ("report",),
+        ("generate",),
+        ("convert",),
+        ("convert", "x", "-o", "y", "--to", "json"),
     ],
 )
 def test_wrong_usage_is_2_with_a_hint_and_nothing_on_stdout(

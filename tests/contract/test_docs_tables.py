@@ -1,4 +1,4 @@
-"""The tables of docs/traces.md and docs/simulation.md list what the code has."""
+"""The tables of docs/traces.md, docs/simulation.md and docs/workloads.md list what the code has."""
 
 from __future__ import annotations
 
@@ -8,15 +8,18 @@ from pathlib import Path
 
 import pytest
 
+from themis.cli.generate import text_value
 from themis.machine_lists import MACHINE_FORMATS
 from themis.policies import POLICIES
 from themis.profiles import PROFILES, Profile
 from themis.schema_page import schema_page
+from themis.synthetic import SPECS
 from themis.traces import csvtext, native
 from themis.traces.registry import READERS
 
 DOCS = Path(__file__).parents[2] / "docs"
 TRACES = (DOCS / "traces.md").read_text(encoding="utf-8")
+WORKLOADS = (DOCS / "workloads.md").read_text(encoding="utf-8")
 SIMULATION = (DOCS / "simulation.md").read_text(encoding="utf-8")
 
 
@@ -85,3 +88,24 @@ def test_every_class_of_trouble_is_listed() -> None:
 
 def test_the_page_of_schemas_is_up_to_date() -> None:
     assert (DOCS / "schema.md").read_text(encoding="utf-8") == schema_page(), "run: make schema"
+
+
+def default(value: object) -> str:
+    if isinstance(value, tuple) and len(value) > 40:
+        return f"{len(value)} numbers"
+    return "empty" if value == () else text_value(value)
+
+
+def test_every_workload_is_listed_with_its_parameters_and_their_sources() -> None:
+    listed = [(words(names), summary) for names, summary in table(WORKLOADS, "name")]
+    assert listed == [([one.name, *one.aliases], one.summary) for one in SPECS.values()]
+    parameters = SPECS["search"].parameters()
+    assert table(WORKLOADS, "parameter") == [
+        [f"`{one.name}`", default(one.default), one.meaning] for one in parameters
+    ]
+    own = [
+        [f"`{spec.name}`", f"`{name}`", default(value), source]
+        for spec in SPECS.values()
+        for name, (value, source) in spec.own.items()
+    ]
+    assert table(WORKLOADS, "workload") == own

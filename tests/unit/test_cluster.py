@@ -198,3 +198,26 @@ def test_clusters_describe_themselves_and_errors_travel() -> None:
         Cluster.parse("?")
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)  # noqa: S301
     assert isinstance(caught.value, ValueError)
+
+
+@pytest.mark.parametrize(
+    ("name", "gpus", "by_size"),
+    [
+        ("nsdi20-testbed", 64, {2: 8, 4: 12}),
+        ("nsdi20-sim", 256, {8: 16, 4: 28, 1: 16}),
+        ("nsdi20-authors", 256, {4: 48, 2: 24, 1: 16}),
+        ("nsdi20-lying", 64, {8: 1, 2: 28}),
+    ],
+)
+def test_the_papers_clusters(name: str, gpus: int, by_size: dict[int, int]) -> None:
+    cluster = Cluster.preset(name)
+    assert cluster.machines.equals(Cluster.parse(name).machines)
+    assert cluster.gpus == gpus
+    assert dict(cluster.machines["gpus"].value_counts().iter_rows()) == by_size
+
+
+def test_a_mistyped_preset_is_named() -> None:
+    with pytest.raises(ClusterError, match=r"did you mean 'nsdi20-sim'\?"):
+        Cluster.preset("nsdi20-sin")
+    with pytest.raises(ClusterError, match=r"did you mean 'nsdi20-sim'\?"):
+        Cluster.parse("nsdi20-sin")

@@ -55,25 +55,25 @@ DEMO_DIGEST = "80384c928e8ff5c69d7ac4757371f951c17b128e112d1ad29da1fa73a1e5f1f6"
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"aps": 3}, r"parameter 'aps' is unknown \(did you mean 'apps'\?\)"),
-        ({"apps": 0}, "apps is 0: expected 1 to"),
-        ({"apps": 2.5}, "apps is 2.5: expected a whole number"),
-        ({"apps": True}, "apps is True: expected a whole number"),
-        ({"load": math.nan}, "load is nan"),
-        ({"load": "high"}, "load is 'high': expected a number"),
-        ({"jobs_min": 9, "jobs_max": 3}, "jobs_max is 3: expected 9 to"),
-        ({"gangs": 4}, "gangs is 4: expected a list"),
-        ({"gangs": [1, 2]}, "expected 2 shares, one a gang"),
-        ({"gangs": [0], "gang_shares": [1]}, "expected sizes from 1 to"),
+        ({"aps": 3}, r"aps: unknown key \(did you mean 'apps'\?\)"),
+        ({"apps": 0}, "apps = 0: must be >= 1"),
+        ({"apps": 2.5}, "apps = 2.5: expected a whole number"),
+        ({"apps": True}, "apps = True: expected a whole number"),
+        ({"load": math.nan}, "load = nan"),
+        ({"load": "high"}, "load = 'high': expected a number"),
+        ({"jobs_min": 9, "jobs_max": 3}, "jobs_max is 3: expected 9 or more"),
+        ({"gangs": 4}, "gangs = 4: expected a list"),
+        ({"gangs": [1, 2], "gang_shares": [1]}, "expected 2 shares, one for each"),
+        ({"gangs": [0], "gang_shares": [1]}, r"gangs\[0\] = 0: must be >= 1"),
         ({"gang_shares": [0, 0, 0]}, "expected a positive share"),
-        ({"gang_shares": [math.nan, 1, 1]}, "expected 3 shares"),
-        ({"profiles": []}, "expected at least one name"),
-        ({"profiles": [3]}, "profiles is 3: expected text"),
+        ({"gang_shares": [math.nan, 1, 1]}, r"gang_shares\[0\] = nan"),
+        ({"profiles": []}, r"profiles is \[\]: expected at least one"),
+        ({"profiles": [3]}, r"profiles\[0\] = 3: expected text"),
         ({"seed": -1}, "seed is -1: expected a whole number, 0 or more"),
     ],
 )
 def test_bad_parameter_is_named(params: dict[str, object], message: str) -> None:
-    with pytest.raises(TraceError, match=message):
+    with pytest.raises(TraceError, match="workload 'demo': .*" + message):
         generate("demo", **params)  # type: ignore[arg-type]
 
 

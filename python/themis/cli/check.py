@@ -10,16 +10,14 @@ import click
 from themis.cli.console import note, print_json
 from themis.cli.exits import ExitCode
 from themis.cli.options import (
-    assignments,
     json_option,
     quiet_option,
-    repair_option,
     threads_option,
     transform_option,
 )
 from themis.cli.results import check_page
 from themis.cli.scenario_flags import cluster_table
-from themis.errors import TraceError
+from themis.cli.trace_flags import read_flagged, trace_flags
 
 if TYPE_CHECKING:
     from themis.cluster import Cluster
@@ -28,22 +26,12 @@ __all__ = ["check"]
 
 
 @click.command(short_help="Say what is wrong with a trace, by line and class.")
-@click.argument("trace")
-@click.option("--format", "format_", metavar="NAME", help="Format; without it: recognised.")
-@click.option(
-    "--option",
-    "options",
-    multiple=True,
-    metavar="KEY=VALUE",
-    callback=assignments,
-    help="Option of the format.",
-)
+@trace_flags
 @click.option(
     "--cluster",
     metavar="SPEC",
     help="Report the load that the trace would offer: 4x(8x8), a TOML file, or a machine list.",
 )
-@repair_option
 @transform_option
 @click.option(
     "--strict", is_flag=True, help="Exit with 4 when there are problems that no --repair settles."
@@ -71,22 +59,13 @@ def check(
 
     Totals before and after show that no work was lost in silence.
     """
-    from themis.overrides import parse_text_value  # noqa: PLC0415 - pydantic loads slowly
-    from themis.traces import read_trace  # noqa: PLC0415 - loads polars
     from themis.transforms import apply_transforms, parse_transforms  # noqa: PLC0415 - pydantic
 
-    values = {key: parse_text_value(text) for key, text in options}
-    for name in sorted({"path", "format", "cluster"} & set(values)):
-        raise TraceError(
-            f"{trace}: option {name!r} is unknown: it is a flag or argument of its own"
-        )
     steps = parse_transforms(transforms)
     place = None if cluster is None else _cluster(cluster)
-    if repairs:
-        values["repair"] = dict(repairs)
     if html is not None:
         check_page(Path(html), force=False)
-    workload = read_trace(trace, format_, **values)
+    workload = read_flagged(trace, format_, options, repairs)
     workload = apply_transforms(workload, steps, cluster=place, seed=0)
     report = workload.check(place)
     if html is not None:

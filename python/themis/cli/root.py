@@ -31,6 +31,8 @@ COMMANDS = {
     "run": Lazy("run", "run", "Simulate one policy on a workload and a cluster."),
     "compare": Lazy("compare", "compare", "Simulate several policies on the same workload."),
     "auction": Lazy("auction", "auction", "Clear one auction and show every bid and its fate."),
+    "generate": Lazy("generate", "generate", "Make a synthetic workload and write it."),
+    "convert": Lazy("convert", "convert", "Write any trace as tables of the native format."),
     "report": Lazy("report", "report", "Draw a report from result directories."),
 }
 

@@ -13,7 +13,7 @@ from themis.errors import TraceError
 from themis.traces.reader import Input, csv_rows, unused_columns
 from themis.traces.rows import Floats, Gathered, RowChecks
 from themis.traces.schema import MAX_WORK_GPU_S, STOPPING
-from themis.workload import WORKLOAD_SCHEMA_VERSION
+from themis.workload_files import WORKLOAD_SCHEMA_VERSION
 
 __all__ = [
     "LEARNING",
