@@ -62,6 +62,8 @@ class Job:
     most: int
     slowdowns: tuple[float, float, float, float]
     checkpoint: int | None
+    iterations: float | None
+    loss: tuple[float, float, float] | None
     out: Row
 
     @property
@@ -86,6 +88,8 @@ class App:
     name: str
     arrival: int
     stopping: str
+    cap: int | None
+    target: float | None
     jobs: tuple[Job, ...]
     leases: tuple[Lease, ...]
     out: Row
@@ -168,6 +172,10 @@ class Facts:
                     row["max_gpus"],
                     PROFILES.get(profile, PROFILES["cold_start"]),
                     None if row["checkpoint_s"] is None else us(row["checkpoint_s"]),
+                    row["iterations"],
+                    None
+                    if row["loss_a"] is None
+                    else (row["loss_a"], row["loss_b"], row["loss_c"]),
                     outs[row["job_id"]],
                 )
             )
@@ -178,6 +186,8 @@ class Facts:
                 spec["app_id"],
                 us(spec["arrival_s"]),
                 spec["stopping"],
+                spec["max_gpus"],
+                spec["target_loss"],
                 tuple(jobs[spec["app_id"]]),
                 tuple(x for x in self.leases if x.app == spec["app_id"]),
                 out,
@@ -195,6 +205,10 @@ class Facts:
     def gpu_end(self, app: App) -> int:
         """When its work for GPUs ended (or the run did)."""
         jobs = list(self.gpu_jobs(app))
+        if app.stopping in {"successive_halving", "performance_curve"}:
+            ends = [job.end for job in jobs if job.out["state"] in {"done", "killed"}]
+            over = app.out["state"] == "done" and ends
+            return max(end for end in ends if end is not None) if over else self.run_end
         done = [job.end for job in jobs if job.out["state"] == "done" and job.end is not None]
         if app.stopping == "first" and done:
             return min(done)

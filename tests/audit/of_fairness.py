@@ -8,6 +8,12 @@ from fractions import Fraction
 from itertools import pairwise
 
 from tests.audit.facts import App, Facts, Job
+from tests.audit.of_searches import (
+    is_doubling,
+    phases_of_median_jobs,
+    phases_that_ran,
+    share_to_target,
+)
 from tests.audit.of_time import is_active
 
 __all__ = ["CHECKS", "ideal_s", "mean_active"]
@@ -28,10 +34,15 @@ def mean_active(facts: Facts, app: App) -> float:
     return max(1.0, float(Fraction(area, end - app.arrival)))
 
 
-def ideal_s(reading: str, jobs: Sequence[Job], gpus: int, n_avg: float) -> float:
-    """T_ID in seconds of jobs that all run at once."""
+def ideal_s(
+    reading: str, jobs: Sequence[Job], gpus: int, n_avg: float, cap: int | None = None
+) -> float:
+    """T_ID in seconds of jobs that all run at once, on at most `cap` GPUs."""
     work = sum(job.work for job in jobs) / 1e6
     demand = sum(job.most for job in jobs)
+    if cap is not None:
+        demand = min(demand, cap)
+        jobs = [replace(job, most=min(job.most, cap)) for job in jobs]
     longest = max(job.work / job.most for job in jobs) / 1e6
     if reading == "paper":
         return work / min(gpus, demand) * n_avg
@@ -41,12 +52,15 @@ def ideal_s(reading: str, jobs: Sequence[Job], gpus: int, n_avg: float) -> float
 
 
 def _alone_s(facts: Facts, app: App, jobs: Sequence[Job]) -> float:
-    rates = [facts.best_rate(job) for job in jobs]
+    gpus = facts.cluster.gpus if app.cap is None else min(facts.cluster.gpus, app.cap)
+    rates = [facts.best_rate(replace(job, most=min(job.most, gpus))) for job in jobs]
+    if app.stopping == "performance_curve" and app.target is not None:
+        jobs = [replace(job, work=job.work * share_to_target(app.target, job)) for job in jobs]
     each = [job.work / rate / 1e6 for job, rate in zip(jobs, rates, strict=True)]
-    if app.stopping == "first":
+    if app.stopping in {"first", "performance_curve"}:
         return min(each)
     work = sum(job.work for job in jobs) / 1e6
-    return max(*each, work / min(sum(rates), facts.cluster.gpus))
+    return max(*each, work / min(sum(rates), gpus))
 
 
 def _ideals(facts: Facts, app: App) -> set[float]:
@@ -58,10 +72,21 @@ def _ideals(facts: Facts, app: App) -> set[float]:
         if app.stopping == "first":
             end = facts.gpu_end(app) + late
             jobs = [job for job in jobs if job.submit < end or job.start is not None]
-            each = [ideal_s(reading, [job], facts.cluster.gpus, n_avg) for job in jobs]
+            each = [ideal_s(reading, [job], facts.cluster.gpus, n_avg, app.cap) for job in jobs]
             found |= {min(each)} if each else set()
+        elif app.stopping == "successive_halving":
+            phases = phases_of_median_jobs(app, jobs, doubling=is_doubling(facts))
+            if reading == "paper":
+                # One sum of work; the widest phase says how many GPUs help.
+                widest = max(sum(job.most for job in phase) for phase in phases)
+                budget = sum(job.work for phase in phases for job in phase) / 1e6
+                caps = [facts.cluster.gpus, widest, *([] if app.cap is None else [app.cap])]
+                found.add(budget / min(caps) * n_avg)
+            else:
+                each = [ideal_s(reading, x, facts.cluster.gpus, n_avg, app.cap) for x in phases]
+                found.add(sum(each))
         elif jobs:
-            found.add(ideal_s(reading, jobs, facts.cluster.gpus, n_avg))
+            found.add(ideal_s(reading, jobs, facts.cluster.gpus, n_avg, app.cap))
     return found
 
 
@@ -95,7 +120,7 @@ def rho_is_its_definition(facts: Facts) -> Iterator[str]:
         yield from _problems_of_rho(app, told)
         if out["state"] == "done":
             yield from _problems_of_done(facts, app, told)
-        elif app.stopping == "all":
+        elif app.stopping in {"all", "fixed"}:
             yield from _problems_of_a_bound(facts, app, told)
 
 
@@ -111,7 +136,7 @@ def _problems_of_a_bound(facts: Facts, app: App, told: str) -> Iterator[str]:
     """An unfinished app: the time so far and the rest alone."""
     out = app.out
     jobs = list(facts.gpu_jobs(app))
-    ideal = ideal_s(facts.settings["t_id"], jobs, facts.cluster.gpus, out["n_avg"])
+    ideal = ideal_s(facts.settings["t_id"], jobs, facts.cluster.gpus, out["n_avg"], app.cap)
     left = [job for job in jobs if job.work / 1e6 > job.out["work_gpu_s"]]
     rest = [replace(job, work=job.work - job.out["work_gpu_s"] * 1e6) for job in left]
     so_far = (facts.gpu_end(app) - app.arrival) / 1e6
@@ -127,7 +152,11 @@ def _problems_of_done(facts: Facts, app: App, told: str) -> Iterator[str]:
         yield f"{told}: needed GPUs for {facts.gpu_end(app) - app.arrival} us"
     if not any(_near(out["t_id_s"], ideal) for ideal in _ideals(facts, app)):
         yield f"{told}: T_ID should be {_ideals(facts, app)}"
-    alone = _alone_s(facts, app, jobs)
+    if app.stopping == "successive_halving":
+        phases = phases_that_ran(app, jobs, doubling=is_doubling(facts))
+        alone = sum(_alone_s(facts, app, phase) for phase in phases)
+    else:
+        alone = _alone_s(facts, app, jobs)
     if not _near(out["rho_floor"], alone / out["t_id_s"]):
         yield f"{told}: rho_floor {out['rho_floor']}, T_alone {alone}"
     if out["rho"] < out["rho_floor"] - 1e-6 / out["t_id_s"] - 1e-9:

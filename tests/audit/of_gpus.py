@@ -103,7 +103,11 @@ def _wants_before_and_at(facts: Facts, app: App, at: int) -> bool:
     """Whether it could use more than it held, from before an instant until after it."""
     if any(job.end == at for job in app.jobs):
         return False
+    if app.stopping == "successive_halving":
+        return False  # which of its jobs pause is of_searches.py's matter
     demand = sum(job.most for job in facts.gpu_jobs(app) if job.is_open(at - 1))
+    if app.cap is not None:
+        demand = min(demand, app.cap - max(job.gang for job in app.jobs) + 1)
     return demand > max(app.held(at - 1), app.held(at))
 
 
@@ -115,7 +119,9 @@ def gangs_are_whole(facts: Facts) -> Iterator[str]:
             jobs = [job for job in facts.gpu_jobs(app) if job.is_open(at)]
             sums = {0}
             for job in jobs:
-                more = range(job.gang, job.most + 1)
+                halves = app.stopping == "successive_halving"
+                most = job.most << (len(app.jobs) if halves else 0)
+                more = range(job.gang, min(most, 64) + 1)
                 sums |= {total + k for total in sums for k in more if total + k <= 64}
             if len(span.gpus) not in sums:
                 yield f"{app.name} holds {len(span.gpus)} GPUs from {at}: no gangs make that up"
@@ -142,7 +148,9 @@ def nothing_stands_idle_in_vain(facts: Facts) -> Iterator[str]:
 def _surely_waiting(facts: Facts, app: App, at: int) -> Iterator[Job]:
     """Open jobs of an app that holds nothing, or jobs that have not started (fifo)."""
     fifo = facts.result.policy == "fifo"
-    if not fifo and app.held(at):
+    if (not fifo and app.held(at)) or app.stopping == "successive_halving":
+        return
+    if fifo and app.cap is not None:
         return
     for job in facts.gpu_jobs(app):
         started = job.start is not None and job.start <= at

@@ -100,13 +100,15 @@ def _state_problems(facts: Facts, app: App, job: Job) -> Iterator[str]:
         yield f"{told}: a gang of {job.gang} fits {facts.cluster.gpus} GPUs"
     if job.gang > facts.cluster.gpus and state == "done":
         yield f"{told}: a gang of {job.gang} on {facts.cluster.gpus} GPUs"
-    if state == "killed" and app.stopping != "first":
+    if state == "killed" and app.stopping in {"all", "fixed"}:
         yield f"{told}: nothing kills jobs of this app"
-    if (job.out["reason"] is None) != (state == "done"):
+    at_target = job.out["reason"] == "reached the target loss" and app.target is not None
+    if (job.out["reason"] is None) != (state == "done") and not at_target:
         yield f"{told}: reason {job.out['reason']}"
     work = job.work / 1e6 if job.gang else 0.0
     did = job.out["work_gpu_s"]
-    if not _near(did, work) if state == "done" else not 0 <= did <= work:
+    whole = state == "done" and not at_target
+    if not _near(did, work) if whole else not 0 <= did <= work * (1 + 1e-12):
         yield f"{told}: {work} to do"
     if state == "done" and not job.gang and end != job.submit + round(job.work):
         yield f"{told}: takes no GPUs, runs for {job.work}"
@@ -121,7 +123,9 @@ def apps_end_with_their_jobs(facts: Facts) -> Iterator[str]:
             end = (min if app.stopping == "first" else max)(done, default=-1)
             if app.stopping == "first" and works:
                 end = facts.gpu_end(app)
-            if app.stopping == "all" and "infeasible" in states:
+            if app.stopping in {"successive_halving", "performance_curve"} and works:
+                end = max(end, facts.gpu_end(app))
+            if app.stopping != "first" and "infeasible" in states:
                 hopeless = [job.submit for job in app.jobs if job.out["state"] == "infeasible"]
                 end = max(end, *hopeless)
             if end != app.end or "unfinished" in states:

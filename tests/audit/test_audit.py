@@ -7,7 +7,7 @@ from collections.abc import Callable
 import polars as pl
 import pytest
 from tests.audit.audit import audit
-from tests.differential.small import Job, play, workload
+from tests.differential.small import Job, Search, play, workload
 
 from themis.cluster import Cluster
 from themis.result import Result
@@ -93,3 +93,27 @@ def test_a_lease_that_outlasts_a_waiting_app_is_found() -> None:
     assert "leases_end_when_somebody_waits" in found(
         Result(frames=frames, manifest=result.manifest)
     )
+
+
+def test_forged_searches_are_found() -> None:
+    jobs = [Job(f"a{k}", 0, 1, 70, 2, "a", iterations=7.0) for k in range(4)]
+    for search, edit, check in (
+        (Search("successive_halving"), plus("work_gpu_s", 5.0), "halving_drops_the_worse_half"),
+        (
+            Search("successive_halving"),
+            lambda t: t.with_columns(state=pl.lit("done")),
+            "halving_drops_the_worse_half",
+        ),
+        (Search("fixed"), lambda t: t, "no_app_is_above_its_cap"),
+    ):
+        result = play("1x8", jobs, "themis", searches={"a": search})
+        frames = {**result.frames, "jobs": edit(result.jobs)}
+        told = search._replace(max_gpus=3) if search.stopping == "fixed" else search
+        problems = audit(
+            Result(frames=frames, manifest=result.manifest),
+            workload(jobs, searches={"a": told}),
+            Cluster.parse("1x8"),
+        )
+        assert check in {problem.split(":")[0] for problem in problems}
+        honest = workload(jobs, searches={"a": search})
+        assert audit(result, honest, Cluster.parse("1x8")) == []

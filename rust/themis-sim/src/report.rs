@@ -6,7 +6,7 @@ use crate::log::{AppColumns, EventLog, JobColumns};
 use crate::search::report;
 use crate::state::{JobPhase, State};
 use themis_core::app::{AppState, Job, Profile, Stopping};
-use themis_core::schedulers::{AppView, Chain, JobReport, Least, Piece};
+use themis_core::schedulers::{AppView, Chain, JobReport, Least, Piece, SchedulerKind};
 
 /// The log of a finished run.
 pub(crate) fn close(state: State<'_>) -> EventLog {
@@ -79,7 +79,8 @@ fn time_alone(state: &State<'_>, app: u32, whole: bool) -> f64 {
 /// A job as its scheduler sees it, but with no more work than takes it to its app's target loss.
 fn least_report(state: &State<'_>, app: u32, job: u32) -> JobReport {
     let mut report = report(state, job, &[]);
-    let target = state.workload.apps[app as usize].target_loss;
+    let spec = &state.workload.apps[app as usize];
+    let target = spec.target_loss.filter(|_| spec.stopping == SchedulerKind::PerformanceCurve);
     let curve = state.workload.jobs[job as usize].curve;
     if let (Some(target), Some(curve), Some(all)) = (target, curve, report.iterations) {
         let there = curve.reaches(target).map_or(1.0, |iterations| iterations / all);

@@ -11,10 +11,11 @@ pub(crate) fn report(state: &State<'_>, job: u32, at_goal: &[u32]) -> JobReport 
     let run = &state.jobs[job as usize];
     let standing = match run.phase {
         JobPhase::Future => Standing::Future,
-        JobPhase::Open if !at_goal.contains(&job) => Standing::Open,
-        JobPhase::Open | JobPhase::Paused => Standing::AtGoal,
+        JobPhase::Open if at_goal.contains(&job) => Standing::AtGoal,
+        JobPhase::Paused => Standing::AtGoal,
+        JobPhase::Open | JobPhase::Unfinished => Standing::Open,
         JobPhase::Done => Standing::Done,
-        JobPhase::Killed | JobPhase::Infeasible | JobPhase::Unfinished => Standing::Dropped,
+        JobPhase::Killed | JobPhase::Infeasible => Standing::Dropped,
     };
     let done_gpu_s = (spec.work_gpu_us - run.work_left_at(state.now_us)) / 1e6;
     let mut report = JobReport {
