@@ -94,7 +94,7 @@ def workload_columns(
             "profile": profile.to_numpy(),
             "checkpoint_us": _us(jobs.get_column("checkpoint_s").fill_null(-1 / _US)),
             **{name: _numbers(jobs.get_column(name)) for name in ("iterations", *LOSS)},
-            "bracket": np.zeros(jobs.height, dtype=np.uint32),
+            "bracket": jobs.get_column("bracket").fill_null(0).to_numpy().astype(np.uint32),
         },
         slowdowns=np.array([known[name] for name in names], dtype=np.float64),
         notes=_notes(workload, chosen.filter(pl.Series(gang > 1)), known),

@@ -47,6 +47,7 @@ _JOBS = {
     "loss_a": "loss after k iterations is 1 / (loss_a k + loss_b) + loss_c",
     "loss_b": "above 0",
     "loss_c": "loss that it tends to",
+    "bracket": "jobs of one bracket of an app halve among themselves (HyperBand); null: 0",
 }
 _RESULT = {
     "app_id": "the app",

@@ -47,7 +47,8 @@ class Workload:
     jobs
         One row a job: job_id, app_id, submit_s, serial_time_s (GPU-seconds at one GPU and perfect
         placement; for a job of 0 GPUs its duration in seconds), gang_size, max_gpus, profile,
-        checkpoint_s, status, iterations, loss_a, loss_b, loss_c.
+        checkpoint_s, status, iterations, loss_a, loss_b, loss_c,
+        bracket.
     source
         Where they came from.
     notes

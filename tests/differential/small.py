@@ -31,6 +31,7 @@ class Job(NamedTuple):
     checkpoint_s: float | None = None
     iterations: float | None = None
     loss: tuple[float, float, float] | None = None
+    bracket: int | None = None
 
 
 class Search(NamedTuple):
@@ -61,6 +62,7 @@ def workload(
             "checkpoint_s": pl.Series([job.checkpoint_s for job in jobs], dtype=pl.Float64),
             "status": pl.Series([None] * len(jobs), dtype=pl.String),
             "iterations": pl.Series([job.iterations for job in jobs], dtype=pl.Float64),
+            "bracket": pl.Series([job.bracket for job in jobs], dtype=pl.Int64),
             **{
                 name: pl.Series([job.loss and job.loss[k] for job in jobs], dtype=pl.Float64)
                 for k, name in enumerate(("loss_a", "loss_b", "loss_c"))

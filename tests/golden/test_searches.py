@@ -106,6 +106,19 @@ def test_fewer_gpus_than_jobs_run_in_turn() -> None:
     assert spans(result) == {"a0": (0, 400), "a1": (100, 400), "a2": (200, 800), "a3": (300, 1200)}
 
 
+def test_brackets_halve_beside_one_another() -> None:
+    # HyperBand: four jobs of 700 (100 + 200 + 400) and, in the second bracket, two of 600
+    # (200 + 400). With GPUs for all: 100, 100 + 200, 700; 200, 600. B: 400 + 400 + 400 and
+    # 400 + 400; both brackets' first phases together are 800, then 800, then 400.
+    first = [job._replace(bracket=1) for job in search(4, 700)]
+    second = [job._replace(job_id=f"b{k}", bracket=2) for k, job in enumerate(search(2, 600))]
+    result = play("1x8", [*first, *second], "themis", searches={"a": HALVING}, phase_cap="fixed")
+    ends = {job: end for job, (_, end) in spans(result).items()}
+    assert ends == {"a0": 100, "a1": 100, "a2": 300, "a3": 700, "b0": 200, "b1": 600}
+    assert result.apps["t_id_s"].to_list() == [pytest.approx(2000 / 6)]
+    assert result.apps["rho_floor"].to_list() == [pytest.approx(700 / (2000 / 6))]
+
+
 def test_unknown_losses_go_by_order() -> None:
     jobs = [Job(f"a{k}", 0, 1, 300, 1, "a") for k in range(2)]
     result = play("1x2", jobs, "themis", searches={"a": HALVING}, phase_cap="fixed")

@@ -152,10 +152,10 @@ def test_every_column(tmp_path: Path) -> None:
     text = (
         "job_id,arrival_s,gang_size,max_gpus,serial_time_s,app_id,user,tenant,profile,stopping,"
         "weight,gpu_types,app_max_gpus,target_loss,checkpoint_s,status,iterations,loss_a,loss_b,"
-        "loss_c\n"
-        "j1,0,2,8,100,a,ann,t1,vgg16,first,2.5,A|B,6,0.2,30,done,1000,0.01,0.5,0.1\n"
-        "j2,4,2,,50,a,ann,t1,resnet50,first,2.5,A|B,6,0.2,,,20,,,\n"
-        "j3,9,1,1,7,,bob,,null,,,,,,,,,,,\n"
+        "loss_c,bracket\n"
+        "j1,0,2,8,100,a,ann,t1,vgg16,first,2.5,A|B,6,0.2,30,done,1000,0.01,0.5,0.1,2\n"
+        "j2,4,2,,50,a,ann,t1,resnet50,first,2.5,A|B,6,0.2,,,20,,,,\n"
+        "j3,9,1,1,7,,bob,,null,,,,,,,,,,,,\n"
     )
     workload = table(tmp_path, text)
     assert workload.apps.rows() == [
@@ -163,9 +163,9 @@ def test_every_column(tmp_path: Path) -> None:
         ("j3", "bob", None, 9.0, "all", 1.0, None, None, None, None),
     ]
     assert workload.jobs.rows() == [
-        ("j1", "a", 0.0, 100.0, 2, 8, "vgg16", 30.0, "done", 1000.0, 0.01, 0.5, 0.1),
-        ("j2", "a", 4.0, 50.0, 2, 2, "resnet50", None, None, 20.0, None, None, None),
-        ("j3", "j3", 9.0, 7.0, 1, 1, None, None, None, None, None, None, None),
+        ("j1", "a", 0.0, 100.0, 2, 8, "vgg16", 30.0, "done", 1000.0, 0.01, 0.5, 0.1, 2),
+        ("j2", "a", 4.0, 50.0, 2, 2, "resnet50", None, None, 20.0, None, None, None, None),
+        ("j3", "j3", 9.0, 7.0, 1, 1, None, None, None, None, None, None, None, None),
     ]
     workload.write(tmp_path / "again")
     assert read_trace(tmp_path / "again").equals(workload)
@@ -185,6 +185,8 @@ def test_every_column(tmp_path: Path) -> None:
         ("loss_a", "-1", "loss curve that rises"),
         ("loss_b", "0", "loss curve without a start"),
         ("loss_c", "1", "loss curve incomplete"),
+        ("bracket", "1.5", "bracket not a whole number"),
+        ("bracket", "-1", "bracket not a whole number"),
         ("weight", "0", "weight not positive"),
         ("weight", "heavy", "not a number"),
         ("checkpoint_s", "-1", "negative duration"),
@@ -243,7 +245,7 @@ def test_written_tables_read_back_equal(tmp_path: Path, ending: str) -> None:
 def test_tables_of_other_versions(tmp_path: Path, version: int) -> None:
     """Version 1 had no caps, iterations and losses; what a newer one means is not known."""
     workload = generate("demo", apps=2)
-    added = {"max_gpus", "target_loss", "iterations", "loss_a", "loss_b", "loss_c"}
+    added = {"max_gpus", "target_loss", "iterations", "loss_a", "loss_b", "loss_c", "bracket"}
     metadata = {"themis.workload": f'{{"schema_version": {version}}}'}
     for name, frame in (("apps", workload.apps), ("jobs", workload.jobs)):
         old = frame.drop(

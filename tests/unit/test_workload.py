@@ -48,6 +48,7 @@ def workload(*jobs: tuple[str, float, int, str], users: str = "") -> Workload:
             "loss_a": [None] * len(jobs),
             "loss_b": [None] * len(jobs),
             "loss_c": [None] * len(jobs),
+            "bracket": [None] * len(jobs),
         },
         schema=JOBS,
     )
@@ -98,6 +99,7 @@ def test_rows_are_put_in_canonical_order() -> None:
         ("jobs", "iterations", math.inf, "iterations is inf"),
         ("jobs", "loss_a", -0.1, "loss_a is -0.1: expected 0 or more"),
         ("jobs", "loss_b", 0.0, "loss_b is 0.0: expected a positive number"),
+        ("jobs", "bracket", -1, "bracket is -1: expected 0 to 1000000, or null"),
         ("jobs", "loss_c", 0.1, "loss_a is None: expected a value, since the job has a loss curve"),
         ("apps", "app_id", "", "expected an id that is not empty"),
     ],
@@ -144,7 +146,7 @@ def test_a_loss_curve_needs_iterations() -> None:
     with pytest.raises(TraceError, match="iterations is None: expected a value, since the job has"):
         Workload(apps=good.apps, jobs=good.jobs.with_columns(**curve))
     whole = Workload(apps=good.apps, jobs=good.jobs.with_columns(**curve, iterations=100))
-    assert whole.jobs.row(0)[-4:] == (100.0, 0.5, 1.0, 0.0)
+    assert whole.jobs.row(0)[-5:] == (100.0, 0.5, 1.0, 0.0, None)
 
 
 def test_bursts_become_apps() -> None:

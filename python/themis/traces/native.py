@@ -17,7 +17,7 @@ app_id                                    its app; an app of its own if absent
 user, tenant, profile, stopping, weight,  as in :data:`themis.traces.schema.APPS` and
 gpu_types, target_loss, checkpoint_s,     :data:`~themis.traces.schema.JOBS`
 status, iterations, loss_a, loss_b,
-loss_c
+loss_c, bracket
 app_max_gpus                              most GPUs of the whole app
 ========================================  ==========================================================
 
@@ -86,6 +86,7 @@ _JOB_NAMES: Mapping[str, tuple[str, ...]] = {
     "loss_a": ("loss_a",),
     "loss_b": ("loss_b",),
     "loss_c": ("loss_c",),
+    "bracket": ("bracket",),
 }
 _TEXTS = ("user", "tenant", "profile", "gpu_types", "status")
 _NO_UNIT = {"submit", "duration", "start", "end"}

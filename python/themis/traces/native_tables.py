@@ -12,7 +12,7 @@ import polars as pl
 from themis.errors import TraceError
 from themis.traces.reader import Input, csv_rows, unused_columns
 from themis.traces.rows import Floats, Gathered, RowChecks
-from themis.traces.schema import MAX_WORK_GPU_S, STOPPING
+from themis.traces.schema import MAX_GPUS, MAX_WORK_GPU_S, STOPPING
 from themis.workload_files import WORKLOAD_SCHEMA_VERSION
 
 __all__ = [
@@ -45,7 +45,7 @@ _APP_NAMES: Mapping[str, tuple[str, ...]] = {
 LIMITS = ("app_max_gpus", "target_loss")
 """Columns of :func:`app_limits` in a table of jobs."""
 
-LEARNING = ("iterations", "loss_a", "loss_b", "loss_c")
+LEARNING = ("iterations", "loss_a", "loss_b", "loss_c", "bracket")
 """Columns of :func:`learning`."""
 
 
@@ -180,7 +180,7 @@ def app_limits(
 
 
 def learning(checks: RowChecks, at: Mapping[str, str]) -> dict[str, pl.Series]:
-    """Read each job's iterations and loss curve."""
+    """Read each job's iterations, loss curve and bracket."""
     found = {
         name: _optional(checks, at[name]) if name in at else nothing(checks, pl.Float64())
         for name in LEARNING
@@ -189,13 +189,20 @@ def learning(checks: RowChecks, at: Mapping[str, str]) -> dict[str, pl.Series]:
         ("iterations", found["iterations"] <= 0, "iterations not positive"),
         ("loss_a", found["loss_a"] < 0, "loss curve that rises"),
         ("loss_b", found["loss_b"] <= 0, "loss curve without a start"),
+        (
+            "bracket",
+            (found["bracket"] % 1 != 0) | ~found["bracket"].is_between(0, MAX_GPUS),
+            "bracket not a whole number",
+        ),
     ):
         if name in at:
             checks.reject(bad.fill_null(value=False).to_numpy(), reason, at[name])
-    curve = pl.DataFrame({name: found[name].is_not_null() for name in LEARNING})
+    found["bracket"] = found["bracket"].cast(pl.Int64, strict=False)
+    names = LEARNING[:-1]
+    curve = pl.DataFrame({name: found[name].is_not_null() for name in names})
     some = curve.select(pl.any_horizontal(pl.exclude("iterations"))).to_series()
     whole = curve.select(pl.all_horizontal(pl.all())).to_series()
-    named = next((at[name] for name in LEARNING[1:] if name in at), "")
+    named = next((at[name] for name in names[1:] if name in at), "")
     checks.reject((some & ~whole).to_numpy(), "loss curve incomplete", named)
     return found
 

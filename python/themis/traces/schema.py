@@ -56,11 +56,12 @@ JOBS: Mapping[str, pl.DataType] = {
     "loss_a": _F,
     "loss_b": _F,
     "loss_c": _F,
+    "bracket": _I,
 }
 """Columns of `jobs`; those after max_gpus may be null or absent.
 
 `iterations` is how many the whole work of the job is. Its loss after k of them is
-``1 / (loss_a * k + loss_b) + loss_c``.
+``1 / (loss_a * k + loss_b) + loss_c``. Jobs of one `bracket` of an app halve among themselves.
 """
 
 STOPPING = ("all", "first", "successive_halving", "performance_curve", "fixed")
@@ -94,7 +95,7 @@ LOSS = ("loss_a", "loss_b", "loss_c")
 
 NULLABLE: Mapping[str, frozenset[str]] = {
     "apps": frozenset({"user", "tenant", "profile", "gpu_types", "max_gpus", "target_loss"}),
-    "jobs": frozenset({"profile", "checkpoint_s", "status", "iterations", *LOSS}),
+    "jobs": frozenset({"profile", "checkpoint_s", "status", "iterations", *LOSS, "bracket"}),
 }
 """Columns of each table that may be null or absent."""
 
@@ -210,6 +211,8 @@ def _check_search(apps: pl.DataFrame, jobs: pl.DataFrame) -> None:
     outside = ~pl.col("max_gpus").is_between(1, MAX_GPUS)
     _refuse("apps", apps, "max_gpus", outside, f"1 to {MAX_GPUS}, or null")
     _refuse("jobs", jobs, "iterations", pl.col("iterations") <= 0, "a positive number, or null")
+    outside = ~pl.col("bracket").is_between(0, MAX_GPUS)
+    _refuse("jobs", jobs, "bracket", outside, f"0 to {MAX_GPUS}, or null")
     _refuse("jobs", jobs, "loss_a", pl.col("loss_a") < 0, "0 or more")
     _refuse("jobs", jobs, "loss_b", pl.col("loss_b") <= 0, "a positive number")
     some = pl.any_horizontal(pl.col(column).is_not_null() for column in LOSS)
