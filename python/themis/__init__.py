@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from themis.result import Result, load_result
     from themis.settings import Settings
     from themis.simulation import simulate
+    from themis.sweeps import Sweep, load_sweep, sweep
     from themis.synthetic import generate
     from themis.traces import read_trace
     from themis.traces.helios_capacity import read_capacity
@@ -55,6 +56,7 @@ __all__ = [
     "Result",
     "ScenarioError",
     "Settings",
+    "Sweep",
     "ThemisError",
     "TraceError",
     "Workload",
@@ -65,11 +67,13 @@ __all__ = [
     "compare",
     "generate",
     "load_result",
+    "load_sweep",
     "read_auction",
     "read_capacity",
     "read_cluster",
     "read_trace",
     "simulate",
+    "sweep",
 ]
 
 _HOMES = {
@@ -83,6 +87,7 @@ _HOMES = {
     "comparing": ("compare",),
     "comparison": ("Comparison",),
     "errors": ("ClusterError", "PolicyError", "ScenarioError", "ThemisError", "TraceError"),
+    "sweeps": ("Sweep", "load_sweep", "sweep"),
     "synthetic": ("generate",),
     "machine_lists": ("read_cluster",),
     "policies": ("POLICIES",),

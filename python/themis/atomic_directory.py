@@ -14,9 +14,9 @@ from themis.errors import ThemisError
 __all__ = ["DirectoryKind", "json_text", "new_directory", "read_json"]
 
 DirectoryKind = str
-"""What a directory holds: "result" or "comparison", the `kind` of its manifest."""
+"""What a directory holds: the `kind` of its manifest, one of those below."""
 
-_KINDS = ("result", "comparison")
+_KINDS = ("result", "summary", "comparison", "sweep")
 _MANIFEST = "manifest.json"
 _REPORT = "report.html"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from typing import get_args
@@ -10,7 +11,7 @@ from themis.errors import ScenarioError
 from themis.settings import PolicySettings, RunSettings, Settings
 from themis.validation import unknown_key
 
-__all__ = ["SETTING_PLACES", "apply_overrides", "parse_text_value"]
+__all__ = ["SETTING_PLACES", "apply_overrides", "apply_values", "parse_text_value", "place_of"]
 
 SETTING_PLACES: Mapping[str, str] = {
     **{key: f"policy.{key}" for key in PolicySettings.model_fields},
@@ -19,13 +20,17 @@ SETTING_PLACES: Mapping[str, str] = {
 """Each setting's bare name and its dotted place in a scenario."""
 
 _PLAIN = (bool, int, float, str, list, dict)
+_SHORT_FLOAT = re.compile(r"[+-]?(\d+\.|\.\d+)([eE][+-]?\d+)?")
 
 
 def parse_text_value(text: str) -> object:
     """Return what ``text`` means as a TOML value, or the bare text where it is none.
 
-    ``0.5`` is a number, ``true`` a boolean, ``[1, 2]`` a list, ``none`` and ``"none"`` text.
+    ``0.5`` and ``.5`` are numbers, ``true`` a boolean, ``[1, 2]`` a list, ``none`` and ``"none"``
+    text.
     """
+    if _SHORT_FLOAT.fullmatch(text):
+        return float(text)
     try:
         document = tomllib.loads(f"value = {text}")
     except tomllib.TOMLDecodeError:
@@ -47,9 +52,24 @@ def apply_overrides(
     ScenarioError
         A bare key is no setting, or a dotted place leads through something that is no table.
     """
+    return apply_values(document, ((key, parse_text_value(text)) for key, text in assignments))
+
+
+def apply_values(
+    document: Mapping[str, object], assignments: Iterable[tuple[str, object]]
+) -> dict[str, object]:
+    """Return a copy of a scenario's ``document`` with each (key, value) laid over it.
+
+    As :func:`apply_overrides`, of values that are typed already.
+
+    Raises
+    ------
+    ScenarioError
+        A bare key is no setting, or a dotted place leads through something that is no table.
+    """
     changed = _copied(document)
-    for key, text in assignments:
-        *tables, last = _place(key).split(".")
+    for key, value in assignments:
+        *tables, last = place_of(key).split(".")
         table = changed
         for depth, name in enumerate(tables, start=1):
             inner = table.setdefault(name, {})
@@ -57,7 +77,6 @@ def apply_overrides(
                 place = ".".join(tables[:depth])
                 raise ScenarioError(f"{key}: {place} is {inner!r}, expected a table")
             table = inner
-        value = parse_text_value(text)
         if value == "none" and _may_be_unset(last):
             table.pop(last, None)
         else:
@@ -65,14 +84,27 @@ def apply_overrides(
     return changed
 
 
-def _place(key: str) -> str:
+def place_of(key: str, also: Mapping[str, str] | None = None) -> str:
+    """Return the dotted place that a key means: a place itself, a setting's bare name, or seed.
+
+    Parameters
+    ----------
+    key
+        What the user wrote.
+    also
+        Further bare names and their places.
+
+    Raises
+    ------
+    ScenarioError
+        The bare name is unknown; the message names the nearest known one.
+    """
+    places = {**SETTING_PLACES, "seed": "seed", **(also or {})}
     if "." in key:
         return key
-    if key in SETTING_PLACES:
-        return SETTING_PLACES[key]
-    if key == "seed":
-        return key
-    raise ScenarioError(unknown_key(key, key, [*SETTING_PLACES, "seed"]))
+    if key not in places:
+        raise ScenarioError(unknown_key(key, key, places))
+    return places[key]
 
 
 def _may_be_unset(name: str) -> bool:

@@ -91,7 +91,12 @@ class Result:
         return dict(self._summary)
 
     def write(
-        self, directory: str | PathLike[str], *, report: bool = False, force: bool = False
+        self,
+        directory: str | PathLike[str],
+        *,
+        report: bool = False,
+        force: bool = False,
+        tables: bool = True,
     ) -> Path:
         """Write the result to `directory`, whole or not at all; the same bytes every time.
 
@@ -105,6 +110,9 @@ class Result:
             Write report.html too.
         force
             Replace a directory that holds other files as well. They are lost.
+        tables
+            Write the tables. Without them the directory is a summary of kind "summary", which
+            cannot be loaded as a result.
 
         Returns
         -------
@@ -118,7 +126,7 @@ class Result:
         """
         target = Path(directory)
         with new_directory(target, force=force) as partial:
-            self._fill(partial)
+            self._fill(partial, self.frames if tables else {})
             if report:
                 from themis.report import write_report  # noqa: PLC0415 - charts load slowly
 
@@ -148,8 +156,8 @@ class Result:
     def _summary(self) -> dict[str, Number]:
         return summarise(self.frames)
 
-    def _fill(self, directory: Path) -> None:
-        for name, frame in self.frames.items():
+    def _fill(self, directory: Path, frames: Mapping[str, pl.DataFrame]) -> None:
+        for name, frame in frames.items():
             frame.write_parquet(
                 directory / f"{name}.parquet",
                 compression="zstd",
@@ -159,12 +167,12 @@ class Result:
         (directory / "summary.json").write_text(json_text(summary), encoding="utf-8")
         manifest = {
             **self.manifest,
-            "kind": "result",
+            "kind": "result" if frames else "summary",
             "rows": {name: frame.height for name, frame in self.frames.items()},
             "files": [
                 "manifest.json",
                 "summary.json",
-                *(f"{name}.parquet" for name in self.frames),
+                *(f"{name}.parquet" for name in frames),
             ],
         }
         (directory / "manifest.json").write_text(json_text(manifest), encoding="utf-8")

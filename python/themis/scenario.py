@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from themis.cluster import Cluster
     from themis.workload import Workload
 
-__all__ = ["Experiment", "Scenario"]
+__all__ = ["Experiment", "Scenario", "SweepTable", "cluster_table", "read_toml"]
 
 _TABLE = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
 _PATH_KEYS = (("cluster", "file"), ("workload", "trace"))
@@ -119,6 +119,15 @@ class WorkloadTable(BaseModel):
             yield Scale(load=self.load)
         yield from self.transform
 
+    @property
+    def draws(self) -> bool:
+        """Whether the workload depends on the scenario's seed."""
+        generated = self.generate is not None and "seed" not in self.params
+        return generated or any(
+            "seed" in type(step).model_fields and getattr(step, "seed", None) is None
+            for step in self.transforms()
+        )
+
     @model_validator(mode="after")
     def _one_source(self) -> Self:
         if (self.trace is None) == (self.generate is None):
@@ -141,6 +150,19 @@ class PolicyTable(PolicySettings):
     name: str = Field(default="themis", description="name of the policy")
 
 
+class SweepTable(BaseModel):
+    """What varies from run to run in a sweep; a single run has no use for it."""
+
+    model_config = _TABLE
+
+    seeds: int | None = Field(
+        default=None, ge=1, description="so many seeds, the scenario's and those after it"
+    )
+    axes: dict[str, object] = Field(
+        default={}, description="values by key, such as lease_s = [300, 600]"
+    )
+
+
 class Scenario(BaseModel):
     """Everything that a run depends on, checked and frozen.
 
@@ -155,6 +177,7 @@ class Scenario(BaseModel):
     workload: WorkloadTable
     policy: PolicyTable = PolicyTable()
     settings: RunSettings = RunSettings()
+    sweep: SweepTable | None = None
 
     @classmethod
     def parse(
@@ -216,13 +239,46 @@ class Scenario(BaseModel):
         TraceError
             The trace cannot be read, or the generator is unknown or refuses a parameter.
         """
-        cluster = self._build_cluster()
-        workload = self._build_workload(cluster)
+        workload, cluster = self.build_inputs()
+        return self.experiment(workload, cluster)
+
+    def check(self) -> None:
+        """Refuse what can be seen to be wrong without reading a trace.
+
+        Raises
+        ------
+        ClusterError, PolicyError, TraceError
+            The cluster, the policy, or the generator or one of its parameters is unknown or
+            invalid.
+        """
+        from themis.policies import resolve_policy  # noqa: PLC0415 - on use
+        from themis.synthetic import resolve_spec  # noqa: PLC0415 - a scenario is read without it
+
+        resolve_policy(self.policy.name)
+        self.build_cluster()
+        if self.workload.generate is not None:
+            params = {key: value for key, value in self.workload.params.items() if key != "seed"}
+            resolve_spec(self.workload.generate).parse(params)
+
+    def experiment(self, workload: Workload, cluster: Cluster) -> Experiment:
+        """Return the policy and settings of this scenario with inputs that are built already."""
         policy = self.policy.model_dump(exclude={"name"})
         settings = Settings(**policy, **self.settings.model_dump())
         return Experiment(workload, cluster, self.policy.name, settings, self.seed)
 
-    def _build_cluster(self) -> Cluster:
+    def build_inputs(self) -> tuple[Workload, Cluster]:
+        """Return the workload and the cluster; raises as :meth:`build`."""
+        cluster = self.build_cluster()
+        return self._build_workload(cluster), cluster
+
+    def build_cluster(self) -> Cluster:
+        """Return the cluster.
+
+        Raises
+        ------
+        ClusterError
+            Its description is invalid.
+        """
         import polars as pl  # noqa: PLC0415 - a scenario is checked without it
 
         from themis.cluster import Cluster  # noqa: PLC0415 - the same
@@ -251,6 +307,22 @@ class Scenario(BaseModel):
             seed: Any = params.pop("seed", self.seed)  # generate refuses what is no seed
             workload = generate(table.generate or "", seed, **params)
         return apply_transforms(workload, table.transforms(), cluster=cluster, seed=self.seed)
+
+
+def cluster_table(text: str, directory: Path = Path()) -> dict[str, str]:
+    """Return the cluster table of a scenario for a short form or the path of a file.
+
+    Parameters
+    ----------
+    text
+        What the user wrote.
+    directory
+        Where a relative path starts.
+    """
+    path = directory / text
+    if text.endswith(".toml") or path.is_file():
+        return {"file": str(path.absolute())}
+    return {"spec": text}
 
 
 def read_toml(path: Path) -> dict[str, object]:

@@ -28,6 +28,7 @@ __all__ = [
     "Window",
     "apply_transforms",
     "parse_transforms",
+    "split_values",
     "transform_table",
 ]
 
@@ -202,7 +203,7 @@ def transform_table(text: str) -> dict[str, object]:
     """
     kind, _, rest = text.partition(":")
     table: dict[str, object] = {"kind": kind.strip()}
-    for part in _split(rest):
+    for part in split_values(rest):
         key, equals, value = (piece.strip() for piece in part.partition("="))
         if not equals or not key:
             raise ScenarioError(f"transform {text!r}: {part!r} is not of the form key=value")
@@ -215,11 +216,11 @@ def transform_table(text: str) -> dict[str, object]:
 def _value(text: str) -> Any:  # noqa: ANN401 - any value of TOML
     value = parse_text_value(text)
     if value == text and text.startswith("[") and text.endswith("]"):
-        return [_value(part.strip()) for part in _split(text[1:-1])]
+        return [_value(part.strip()) for part in split_values(text[1:-1])]
     return value
 
 
-def _split(text: str) -> Iterator[str]:
+def split_values(text: str) -> Iterator[str]:
     """Parts of a text between commas that stand in no brackets and no quotes."""
     start, depth, quote = 0, 0, ""
     for place, letter in enumerate(text):

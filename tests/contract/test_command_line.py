@@ -34,6 +34,7 @@ Commands:
   check     Say what is wrong with a trace, by line and class.
   run       Simulate one policy on a workload and a cluster.
   compare   Simulate several policies on the same workload.
+  sweep     Simulate a scenario at every point of a grid.
   auction   Clear one auction and show every bid and its fate.
   generate  Make a synthetic workload and write it.
   convert   Write any trace as tables of the native format.
@@ -78,6 +79,8 @@ FLAGS = {
     },
     "run": SCENARIO_FLAGS | {"--policy"},
     "compare": SCENARIO_FLAGS | {"--policies", "--seeds"},
+    "sweep": SCENARIO_FLAGS
+    | {"--policy", "--axis", "--seeds", "--backend", "--workers", "--summaries-only"},
     "auction": {"--seed", "--payment", "--solver", "--json", "--quiet", "--help"},
     "generate": {"--seed", "--set", "--out", "--list", "--threads", "--json", "--help"},
     "convert": {

@@ -16,7 +16,6 @@ from themis.cli.options import (
     transform_option,
 )
 from themis.cli.results import check_page
-from themis.cli.scenario_flags import cluster_table
 from themis.cli.trace_flags import read_flagged, trace_flags
 
 if TYPE_CHECKING:
@@ -84,6 +83,7 @@ def check(
 def _cluster(text: str) -> Cluster:
     from themis.cluster import Cluster  # noqa: PLC0415 - loads polars
     from themis.machine_lists import read_cluster  # noqa: PLC0415 - the same
+    from themis.scenario import cluster_table  # noqa: PLC0415 - the same
 
     table = cluster_table(text)
     return read_cluster(table["file"]) if "file" in table else Cluster.parse(table["spec"])

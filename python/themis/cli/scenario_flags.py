@@ -17,7 +17,7 @@ from themis.cli.options import assignments, repair_option, seed_option, transfor
 if TYPE_CHECKING:
     from themis.scenario import Scenario
 
-__all__ = ["ScenarioFlags", "cluster_table", "say_scenario", "scenario_flags"]
+__all__ = ["ScenarioFlags", "say_scenario", "scenario_flags"]
 
 Pairs = tuple[tuple[str, str], ...]
 
@@ -68,6 +68,8 @@ class ScenarioFlags:
             raise click.UsageError("Name the cluster: --cluster, for example --cluster '4x(8x8)'.")
 
     def _laid_over(self, document: Mapping[str, object]) -> dict[str, object]:
+        from themis.scenario import cluster_table  # noqa: PLC0415 - pydantic loads slowly
+
         changed = dict(document)
         if self.seed is not None:
             changed["seed"] = self.seed
@@ -107,13 +109,6 @@ class ScenarioFlags:
             earlier = listed if isinstance(listed, list) else ()
             workload["transform"] = [*earlier, *map(transform_table, self.transforms)]
         return workload
-
-
-def cluster_table(text: str) -> dict[str, str]:
-    """Return the cluster table of a scenario for a short form or the path of a file."""
-    if text.endswith(".toml") or Path(text).is_file():
-        return {"file": str(Path(text).absolute())}
-    return {"spec": text}
 
 
 def say_scenario(scenario: Scenario, *, as_json: bool) -> None:

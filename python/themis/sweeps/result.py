@@ -1,0 +1,202 @@
+"""The outcome of a sweep: a table with a row a run, and the runs themselves."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+
+import polars as pl
+
+from themis.atomic_directory import json_text, read_json
+from themis.errors import ThemisError
+from themis.metrics.catalogue import CATALOGUE, Unit
+from themis.result import Result, load_result
+from themis.result_schema import RESULT_SCHEMA_VERSION
+from themis.sweeps.store import FILES, Store
+
+__all__ = ["SWEEP_SCHEMA_VERSION", "Sweep", "SweepRun", "load_sweep"]
+
+SWEEP_SCHEMA_VERSION = 1
+"""Version of a sweep's manifest and table."""
+
+_TYPES = {Unit.COUNT: pl.Int64, Unit.FLAG: pl.Boolean}
+
+
+@dataclass(frozen=True)
+class SweepRun:
+    """One run of a sweep: its point, its address, and what went wrong, if anything did."""
+
+    values: Mapping[str, object]
+    address: str
+    error: str | None = None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Sweep:
+    """The runs of a sweep, in the order of the grid: the first axis changes last.
+
+    Parameters
+    ----------
+    axes
+        Values by key, typed as the scenario has them.
+    plan
+        Every run, in order.
+    store
+        Where the results are.
+    scenario
+        The scenario that all runs share, as nested tables.
+    keeper
+        Holds on to a directory that shall vanish with this object.
+    """
+
+    axes: Mapping[str, Sequence[object]]
+    plan: Sequence[SweepRun]
+    store: Store
+    scenario: Mapping[str, object]
+    keeper: object = field(default=None, repr=False)
+
+    @property
+    def directory(self) -> Path:
+        """Where the results are."""
+        return self.store.root
+
+    @property
+    def runs(self) -> pl.DataFrame:
+        """One row a run.
+
+        Columns: one an axis under its key; run (the address), state (done, failed, pending),
+        error (null unless failed), then every metric of :meth:`themis.result.Result.summary`,
+        null unless done.
+        """
+        columns: dict[str, pl.Series] = {
+            key: _axis_column(key, [run.values[key] for run in self.plan]) for key in self.axes
+        }
+        summaries = [self.store.summary(run.address) for run in self.plan]
+        states = [_state(run, summary) for run, summary in zip(self.plan, summaries, strict=True)]
+        columns["run"] = pl.Series([run.address for run in self.plan], dtype=pl.String)
+        columns["state"] = pl.Series(states, dtype=pl.String)
+        columns["error"] = pl.Series([run.error for run in self.plan], dtype=pl.String)
+        for name, metric in CATALOGUE.items():
+            dtype = _TYPES.get(metric.unit, pl.Float64)
+            values = [None if summary is None else summary.get(name) for summary in summaries]
+            columns[name] = pl.Series(values, dtype=dtype, strict=False)
+        return pl.DataFrame(columns)
+
+    @property
+    def failures(self) -> list[SweepRun]:
+        """The runs that failed."""
+        return [run for run in self.plan if run.error is not None]
+
+    @property
+    def complete(self) -> bool:
+        """Whether every run was played, with success or without."""
+        return all(
+            run.error is not None or self.store.summary(run.address) is not None
+            for run in self.plan
+        )
+
+    def result(self, row: int) -> Result:
+        """Return the full result of the run in a row of :attr:`runs`.
+
+        Raises
+        ------
+        ThemisError
+            The run failed, has not been played, or its tables were not kept.
+        """
+        run = self.plan[row]
+        if run.error is not None:
+            raise ThemisError(f"run {row} failed: {run.error}")
+        return load_result(self.store.place(run.address))
+
+    def summary(self) -> dict[str, object]:
+        """Return axes, and every row of :attr:`runs`; JSON-able."""
+        return {
+            "axes": {key: list(values) for key, values in self.axes.items()},
+            "complete": self.complete,
+            "failed": len(self.failures),
+            "runs": self.runs.to_dicts(),
+        }
+
+    def write_overview(self) -> None:
+        """Write sweep.parquet and manifest.json beside the runs, each whole or not at all."""
+        partial = self.directory / ".sweep.parquet.partial"
+        version = {"themis.schema_version": str(SWEEP_SCHEMA_VERSION)}
+        self.runs.write_parquet(partial, compression="zstd", metadata=version)
+        partial.replace(self.directory / "sweep.parquet")
+        partial = self.directory / ".manifest.json.partial"
+        partial.write_text(json_text(self._manifest()), encoding="utf-8")
+        partial.replace(self.directory / "manifest.json")
+
+    def __repr__(self) -> str:
+        axes = ", ".join(f"{key} x {len(values)}" for key, values in self.axes.items())
+        return f"Sweep({axes}: {len(self.plan)} runs, {len(self.failures)} failed)"
+
+    def _repr_html_(self) -> str:
+        html: str = self.runs._repr_html_()
+        return html
+
+    def _manifest(self) -> dict[str, object]:
+        return {
+            "kind": "sweep",
+            "schema_version": SWEEP_SCHEMA_VERSION,
+            "result_schema_version": RESULT_SCHEMA_VERSION,
+            "complete": self.complete,
+            "axes": [{"key": key, "values": list(values)} for key, values in self.axes.items()],
+            "scenario": self.scenario,
+            "files": FILES,
+            "runs": [
+                {"axes": dict(run.values), "run": run.address, "error": run.error}
+                for run in self.plan
+            ],
+        }
+
+
+def load_sweep(directory: str | PathLike[str]) -> Sweep:
+    """Return the sweep in `directory`, finished or not; its results stay on disk.
+
+    Raises
+    ------
+    ThemisError
+        There is none, or its manifest is damaged or of another version.
+    """
+    root = Path(directory)
+    if not root.is_dir():
+        raise ThemisError(f"{root}: no such directory")
+    path = root / "manifest.json"
+    manifest = read_json(path)
+    if manifest.get("kind") != "sweep":
+        raise ThemisError(f"{path}: kind is {manifest.get('kind')!r}: expected 'sweep'")
+    version = manifest.get("schema_version")
+    if version != SWEEP_SCHEMA_VERSION:
+        raise ThemisError(f"{path}: schema version {version!r}: expected {SWEEP_SCHEMA_VERSION}")
+    axes, listed, scenario = (manifest.get(key) for key in ("axes", "runs", "scenario"))
+    if not (isinstance(axes, list) and isinstance(listed, list) and isinstance(scenario, dict)):
+        raise ThemisError(f"{path}: damaged: expected axes, runs and scenario")
+    try:
+        found = {axis["key"]: axis["values"] for axis in axes}
+        plan = [SweepRun(run["axes"], run["run"], run["error"]) for run in listed]
+    except (KeyError, TypeError):
+        raise ThemisError(f"{path}: damaged: an axis or a run lacks a key") from None
+    return Sweep(found, plan, Store(root, tables=False), scenario)
+
+
+def _state(run: SweepRun, summary: Mapping[str, object] | None) -> str:
+    if run.error is not None:
+        return "failed"
+    return "pending" if summary is None else "done"
+
+
+def _axis_column(key: str, values: Sequence[object]) -> pl.Series:
+    """Return a column of whole numbers, numbers, booleans or text; anything else as JSON."""
+    kinds = {type(value) for value in values if value is not None}
+    if key == "seed":
+        return pl.Series(values, dtype=pl.UInt64)
+    if kinds and kinds <= {int, float}:
+        return pl.Series(values, dtype=pl.Int64 if kinds == {int} else pl.Float64, strict=False)
+    if len(kinds) == 1 and kinds <= {bool, str}:
+        return pl.Series(values, dtype=pl.Boolean if bool in kinds else pl.String)
+    texts = [None if value is None else json.dumps(value, sort_keys=True) for value in values]
+    return pl.Series(texts, dtype=pl.String)
