@@ -24,12 +24,18 @@ class PolicyInfo:
         What it does, in one line.
     source
         Where it comes from.
+    needs
+        What it has to know of an app or a job.
+    optimises
+        What it is after.
     """
 
     name: str
     aliases: tuple[str, ...]
     description: str
     source: str
+    needs: str
+    optimises: str
 
 
 POLICIES = (
@@ -38,24 +44,88 @@ POLICIES = (
         (),
         "the worst off in finish-time fairness bid for free GPUs in an auction",
         "Mahajan et al., NSDI 2020, sections 3 and 4",
+        needs="work left, arrivals, placement",
+        optimises="the worst rho, then efficiency",
     ),
     PolicyInfo(
         "tiresias",
         ("las",),
         "least attained GPU service first, with leases",
         "Gu et al., NSDI 2019, as emulated by Mahajan et al., section 8.1",
+        needs="service attained",
+        optimises="mean completion time, work unknown",
     ),
     PolicyInfo(
         "fifo",
         (),
         "jobs in order of submission, each until it ends; nobody overtakes a waiting gang",
         "the default of most batch systems",
+        needs="nothing",
+        optimises="order of arrival",
+    ),
+    PolicyInfo(
+        "gandiva",
+        (),
+        "the job that would be placed best first",
+        "Xiao et al., OSDI 2018, as emulated by Mahajan et al., section 8.1",
+        needs="placement",
+        optimises="efficiency of the GPUs held",
+    ),
+    PolicyInfo(
+        "optimus",
+        (),
+        "the largest ratio of throughput with one more GPU or gang first",
+        "Peng et al., EuroSys 2018, as emulated by Mahajan et al., section 8.1",
+        needs="throughput, placement",
+        optimises="throughput",
+    ),
+    PolicyInfo(
+        "srtf",
+        (),
+        "the shortest time left with the GPUs on offer first",
+        "Mahajan et al., NSDI 2020, section 8.1",
+        needs="work left, placement",
+        optimises="mean completion time",
+    ),
+    PolicyInfo(
+        "srsf",
+        (),
+        "the least GPU time left first",
+        "Gu et al., NSDI 2019, as emulated by Mahajan et al., section 8.1",
+        needs="work left",
+        optimises="mean completion time",
+    ),
+    PolicyInfo(
+        "drf",
+        (),
+        "the smallest share of the GPUs first, step by step",
+        "Ghodsi et al., NSDI 2011, with GPUs as the only resource",
+        needs="GPUs held",
+        optimises="equal shares at every instant",
+    ),
+    PolicyInfo(
+        "static",
+        (),
+        "each of N apps up to 1/N of the GPUs; what it does not use stands idle",
+        "the partition that sharing has to beat: Mahajan et al., section 3",
+        needs="number of apps",
+        optimises="isolation",
+    ),
+    PolicyInfo(
+        "slack",
+        (),
+        "the worst rho in the best case first, without an auction",
+        "Themis's filter as a policy of its own",
+        needs="work left, arrivals",
+        optimises="the worst rho",
     ),
     PolicyInfo(
         "max_rho",
         (),
         "the app with the worst rho first gets all that it can use",
         "the straw man of Mahajan et al., section 3.2",
+        needs="work left, arrivals",
+        optimises="the worst rho",
     ),
 )
 """Every built-in policy, in the order of reports."""

@@ -160,8 +160,8 @@ def _surely_waiting(facts: Facts, app: App, at: int) -> Iterator[Job]:
 
 def elastic_jobs_take_what_helps(facts: Facts) -> Iterator[str]:
     """A job that no distance slows has all that it can use, or nothing is free."""
-    if facts.result.policy == "fifo":
-        return
+    if facts.result.policy in {"fifo", "static"}:
+        return  # sizes are those of the start, or end at the share
     lone = [app for app in facts.apps if len(app.jobs) == 1 and max(app.jobs[0].slowdowns) == 1]
     for app in lone:
         for job in facts.gpu_jobs(app):

@@ -10,6 +10,7 @@ from tests.audit.audit import audit
 from tests.differential.small import Job, Search, play, workload
 
 from themis.cluster import Cluster
+from themis.policies import POLICIES
 from themis.result import Result
 
 JOBS = [Job("a", 0, 2, 60), Job("b", 5, 3, 30, profile="vgg16"), Job("c", 5, 1, 40, 2)]
@@ -33,7 +34,7 @@ def plus(column: str, by: float, row: int = 0) -> Edit:
     )
 
 
-@pytest.mark.parametrize("policy", ["themis", "tiresias", "max_rho", "fifo"])
+@pytest.mark.parametrize("policy", [policy.name for policy in POLICIES])
 def test_sound_results_pass(policy: str) -> None:
     assert found(sound(policy)) == set()
 

@@ -35,6 +35,7 @@ Commands:
   run       Simulate one policy on a workload and a cluster.
   compare   Simulate several policies on the same workload.
   sweep     Simulate a scenario at every point of a grid.
+  policies  List the policies and what each is after.
   auction   Clear one auction and show every bid and its fate.
   generate  Make a synthetic workload and write it.
   convert   Write any trace as tables of the native format.
@@ -81,6 +82,7 @@ FLAGS = {
     "compare": SCENARIO_FLAGS | {"--policies", "--seeds"},
     "sweep": SCENARIO_FLAGS
     | {"--policy", "--axis", "--seeds", "--backend", "--workers", "--summaries-only"},
+    "policies": {"--json", "--quiet", "--help"},
     "auction": {"--seed", "--payment", "--solver", "--json", "--quiet", "--help"},
     "generate": {"--seed", "--set", "--out", "--list", "--threads", "--json", "--help"},
     "convert": {

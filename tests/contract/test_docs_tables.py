@@ -1,4 +1,4 @@
-"""The tables of docs/traces.md, docs/simulation.md and docs/workloads.md list what the code has."""
+"""The tables of docs list what the code has."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from themis.traces.registry import READERS
 DOCS = Path(__file__).parents[2] / "docs"
 TRACES = (DOCS / "traces.md").read_text(encoding="utf-8")
 WORKLOADS = (DOCS / "workloads.md").read_text(encoding="utf-8")
+POLICY_PAGE = (DOCS / "policies.md").read_text(encoding="utf-8")
 SIMULATION = (DOCS / "simulation.md").read_text(encoding="utf-8")
 
 
@@ -50,8 +51,9 @@ def test_every_profile_is_listed_with_its_scores() -> None:
 
 
 def test_every_policy_is_listed() -> None:
-    listed = [words(row[0]) for row in table(SIMULATION, "policy")]
-    assert sorted(listed) == sorted([policy.name, *policy.aliases] for policy in POLICIES)
+    rows = table(POLICY_PAGE, "policy")
+    assert [words(row[0]) for row in rows] == [[one.name, *one.aliases] for one in POLICIES]
+    assert [row[3] for row in rows] == [one.needs for one in POLICIES]
 
 
 def test_every_format_is_listed_with_its_options() -> None:

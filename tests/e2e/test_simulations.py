@@ -52,7 +52,7 @@ def done(process: subprocess.CompletedProcess[str]) -> str:
     return process.stdout
 
 
-@pytest.mark.parametrize("policy", [*POLICIES, "las"])
+@pytest.mark.parametrize("policy", [*(one.name for one in package.POLICIES), "las"])
 def test_a_run_prints_its_metrics_and_leaves_a_result(
     policy: str, themis: Themis, trace: Path
 ) -> None:
@@ -196,7 +196,7 @@ def test_the_demo_writes_its_report_and_says_where(themis: Themis, tmp_path: Pat
     assert text.endswith(f"report: {report}\n")
     assert report.is_file()
     assert "Worst rho" in text
-    assert all(policy in text for policy in POLICIES)
+    assert all(policy.name in text for policy in package.POLICIES)
     first = digests(tmp_path / "themis-demo")
     again = json.loads(done(themis("demo", "--json")))
     assert again["report"] == str(report)

@@ -6,24 +6,11 @@ GPUs, GPU-seconds of work[, most GPUs, app, profile]).
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
 import pytest
-from tests.differential.small import Job, play, spans
+from tests.differential.small import Job, play
+from tests.golden.cases import TEN, Case, check
 
 LATE = 1_000_000.0
-
-
-class Case(NamedTuple):
-    """A cluster, jobs, and (start, end) of each; `first`: apps that their first job ends."""
-
-    name: str
-    cluster: str
-    jobs: list[Job]
-    expected: dict[str, tuple[float | None, float | None]]
-    first: tuple[str, ...] = ()
-    settings: dict[str, Any] = {}  # noqa: RUF012 - never changed
-
 
 FIFO = [
     Case(
@@ -144,8 +131,6 @@ FIFO = [
         {"a": (0, 0.333334), "b": (0.333334, 1.333334)},
     ),
 ]
-
-TEN = {"lease_s": 10.0}
 
 LAS = [
     Case(
@@ -364,8 +349,7 @@ CASES = [
 
 @pytest.mark.parametrize(("policy", "case"), CASES)
 def test_schedules_computed_by_hand(policy: str, case: Case) -> None:
-    result = play(case.cluster, case.jobs, policy, first=case.first, **case.settings)
-    assert spans(result) == case.expected
+    check(policy, case)
 
 
 def test_each_of_fifo_and_las_has_ten_or_more() -> None:

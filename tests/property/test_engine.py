@@ -11,13 +11,14 @@ from tests.differential.small import Job, workload
 
 from themis import simulate
 from themis.cluster import Cluster
+from themis.policies import POLICIES
 
 Case = tuple[str, list[Job], list[str], dict[str, Any]]
 
 RUNS = settings(
     derandomize=True,
     deadline=None,
-    max_examples=300,
+    max_examples=600,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 
@@ -72,7 +73,7 @@ def cases(draw: st.DrawFn) -> Case:
     lease_s = draw(st.sampled_from([3.0, 5.0, 10.0, 20.0, 600.0]))
     costs = st.sampled_from([0.0, 2.0] if lease_s > 3 else [0.0])
     options: dict[str, Any] = {
-        "policy": draw(st.sampled_from(["themis", "themis", "tiresias", "max_rho", "fifo"])),
+        "policy": draw(st.sampled_from(["themis", *(policy.name for policy in POLICIES)])),
         "seed": draw(st.integers(0, 3)),
         "fairness_knob": draw(st.sampled_from([0.0, 0.5, 0.8, 1.0])),
         "lease_s": lease_s,

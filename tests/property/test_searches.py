@@ -12,6 +12,7 @@ from tests.differential.small import Job, Search, workload
 
 from themis import simulate
 from themis.cluster import Cluster
+from themis.policies import POLICIES
 
 Case = tuple[str, list[Job], dict[str, Search], dict[str, Any]]
 
@@ -59,7 +60,7 @@ def cases(draw: st.DrawFn) -> Case:
         cap = draw(st.sampled_from([None, None, largest, largest + 2]))
         searches[app] = Search(draw(st.sampled_from(KINDS)), cap, target)
     options: dict[str, Any] = {
-        "policy": draw(st.sampled_from(["themis", "themis", "tiresias", "max_rho", "fifo"])),
+        "policy": draw(st.sampled_from(["themis", *(policy.name for policy in POLICIES)])),
         "seed": draw(st.integers(0, 3)),
         "fairness_knob": draw(st.sampled_from([0.0, 0.8])),
         "lease_s": draw(st.sampled_from([5.0, 20.0, 600.0])),

@@ -16,7 +16,7 @@ from themis import Cluster, PolicyError, ScenarioError
 from themis.workload import Workload
 
 ONE = [Job("a", 0, 1, 10)]
-POLICIES = ("themis", "tiresias", "max_rho", "fifo")
+POLICIES = tuple(policy.name for policy in themis.POLICIES)
 
 
 def test_aliases_give_the_same_result_under_the_full_name() -> None:

@@ -153,6 +153,11 @@ impl<'a> View<'a> {
         self.candidate(app, self.state.workload.apps[app as usize].claim)
     }
 
+    /// The apps that could use more than they keep, as their agents report them, in tie order.
+    pub fn reports(&self) -> impl Iterator<Item = Candidate> + '_ {
+        self.wanting().map(|app| self.reported(app))
+    }
+
     fn candidate(&self, app: u32, claim: Claim) -> Candidate {
         let run = &self.state.apps[app as usize];
         let settings = &self.state.settings;
@@ -189,10 +194,16 @@ impl<'a> View<'a> {
         Candidate { app, jobs, state }
     }
 
+    /// rho of an app if the whole cluster were its own from now on.
+    pub fn best_case(&self, candidate: &Candidate) -> f64 {
+        let state = &candidate.state;
+        (state.elapsed_s + state.time_alone(self.topology())) / state.t_id_s
+    }
+
     /// What the filter ranks an app by: (key, second key), larger is worse off.
     pub fn rank(&self, candidate: &Candidate) -> (f64, f64) {
         let state = &candidate.state;
-        let best_case = (state.elapsed_s + state.time_alone(self.topology())) / state.t_id_s;
+        let best_case = self.best_case(candidate);
         let run = &self.state.apps[candidate.app as usize];
         match (self.state.settings.filter_key, run.last_rho) {
             (FilterKey::BestCase, _) | (FilterKey::Cached, None) => (best_case, 0.0),

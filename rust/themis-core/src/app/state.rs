@@ -124,12 +124,17 @@ impl AppState {
         self.spare().min(self.jobs.iter().map(Job::unmet).sum())
     }
 
+    /// GPUs that it keeps.
+    pub fn held_gpus(&self) -> u32 {
+        self.jobs.iter().map(|job| job.held.gpus()).sum()
+    }
+
     /// GPUs that its cap still allows.
     pub fn spare(&self) -> u32 {
         if self.cap == u32::MAX {
             return self.cap;
         }
-        self.cap.saturating_sub(self.jobs.iter().map(|job| job.held.gpus()).sum())
+        self.cap.saturating_sub(self.held_gpus())
     }
 
     /// Seconds to finish if each job ran at its rate from now on (`rates` beside `jobs`).
@@ -154,6 +159,21 @@ impl AppState {
     /// GPU-seconds left of its jobs.
     pub fn work_left_gpu_s(&self) -> f64 {
         self.jobs.iter().map(|job| job.work_left_gpu_s).sum()
+    }
+
+    /// GPU-seconds left until it is done: of all jobs and the phases to come (`All`), or of the job
+    /// that needs least (`First`).
+    pub fn service_left_gpu_s(&self) -> f64 {
+        match self.stopping {
+            Stopping::All => {
+                let later = self.later.iter().map(|phase| phase.work_gpu_s);
+                self.work_left_gpu_s() + later.sum::<f64>()
+            }
+            Stopping::First => {
+                let each = self.jobs.iter().map(|job| job.work_left_gpu_s);
+                each.reduce(f64::min).unwrap_or(0.0)
+            }
+        }
     }
 
     /// Seconds of the phases to come at so much work a second.

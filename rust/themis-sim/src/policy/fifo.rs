@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Cause, Grant, Plan, Policy};
+use super::{Grant, Plan, Policy};
 use crate::view::View;
 
 /// Jobs in the order of submission (ties: app, then job), each until it ends; nobody overtakes a
@@ -24,7 +24,7 @@ impl Policy for Fifo {
         let mut plan = Plan::default();
         let mut granted: BTreeMap<u32, u32> = BTreeMap::new();
         for job in view.waiting_jobs() {
-            let (app, cause) = (view.app_of(job), Cause::Policy);
+            let app = view.app_of(job);
             let mine = granted.entry(app).or_default();
             let spare = view.spare(app) - *mine;
             if spare < view.gang(job) {
@@ -33,7 +33,7 @@ impl Policy for Fifo {
             let Some(bundle) = view.job(job).claim(&free, spare) else { break };
             free.take(&bundle);
             *mine += bundle.gpus();
-            plan.grants.push(Grant { app, job, bundle, cause, lease_fraction: 1.0 });
+            plan.grants.push(Grant::new(app, job, bundle));
         }
         plan
     }

@@ -1,7 +1,8 @@
 //! Serving apps one after the other, each with all that it can use.
 
-use super::{Cause, Grant, Plan};
-use crate::view::View;
+use super::{Grant, Plan};
+use crate::view::{Candidate, View};
+use themis_core::fairness::worst_first;
 
 /// Gives the offer to the apps in this order until nothing is left. An app that can't use what is
 /// left is passed over.
@@ -14,9 +15,27 @@ pub(super) fn serve(view: &View<'_>, order: impl IntoIterator<Item = u32>) -> Pl
         }
         let mut candidate = view.app(app);
         for (job, bundle) in candidate.state.claim_all(&mut free) {
-            let job = candidate.jobs[job];
-            grants.push(Grant { app, job, bundle, cause: Cause::Policy, lease_fraction: 1.0 });
+            grants.push(Grant::new(app, candidate.jobs[job], bundle));
         }
     }
     Plan { grants, auction: None }
+}
+
+/// Serves the app with the least key first; ties: earlier arrival, then app id.
+pub(super) fn least_first<K: Ord>(view: &View<'_>, mut key: impl FnMut(u32) -> K) -> Plan {
+    let mut order: Vec<u32> = view.wanting().collect();
+    order.sort_by_cached_key(|app| key(*app));
+    serve(view, order)
+}
+
+/// Serves the app that is worst off by a rank of two numbers first; the same ties.
+pub(super) fn worst_off_first(view: &View<'_>, rank: impl Fn(&Candidate) -> (f64, f64)) -> Plan {
+    let (apps, ranks): (Vec<u32>, Vec<_>) =
+        view.reports().map(|candidate| (candidate.app, rank(&candidate))).unzip();
+    serve(view, worst_first(&ranks).into_iter().map(|at| apps[at]))
+}
+
+/// A key in whole millionths: binary dust decides no tie.
+pub(super) fn millionths(value: f64) -> i64 {
+    (value * 1e6).round() as i64
 }

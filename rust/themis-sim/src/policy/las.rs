@@ -15,9 +15,6 @@ impl Policy for Las {
     }
 
     fn decide(&mut self, view: &View<'_>) -> Plan {
-        let mut order: Vec<(i64, u32)> =
-            view.wanting().map(|app| (view.attained_gpu_us(app), app)).collect();
-        order.sort_unstable();
-        in_order::serve(view, order.into_iter().map(|(_, app)| app))
+        in_order::least_first(view, |app| view.attained_gpu_us(app))
     }
 }

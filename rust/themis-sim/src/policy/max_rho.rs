@@ -2,7 +2,6 @@
 
 use super::{Plan, Policy, in_order};
 use crate::view::View;
-use themis_core::fairness::worst_first;
 
 /// The app that is worst off by the filter key gets all that it can use, then the next. No bids:
 /// placement counts for nothing in the choice of the app. Ties: earlier arrival, then app id.
@@ -15,8 +14,6 @@ impl Policy for MaxRho {
     }
 
     fn decide(&mut self, view: &View<'_>) -> Plan {
-        let apps: Vec<u32> = view.wanting().collect();
-        let ranks: Vec<_> = apps.iter().map(|app| view.rank(&view.reported(*app))).collect();
-        in_order::serve(view, worst_first(&ranks).into_iter().map(|at| apps[at]))
+        in_order::worst_off_first(view, |candidate| view.rank(candidate))
     }
 }

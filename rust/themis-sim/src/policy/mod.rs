@@ -3,10 +3,18 @@
 //! A policy looks at a [`View`] and answers with grants; only the engine changes anything, after
 //! checking the answer. Adding a policy is one file and one line of [`POLICIES`].
 
+mod drf;
 mod fifo;
+mod gandiva;
+mod greedy;
 mod in_order;
 mod las;
 mod max_rho;
+mod optimus;
+mod partition;
+mod slack;
+mod srsf;
+mod srtf;
 mod themis;
 
 use crate::settings::Settings;
@@ -40,6 +48,13 @@ pub struct Grant {
     pub cause: Cause,
     /// The share of a lease for which they are granted.
     pub lease_fraction: f64,
+}
+
+impl Grant {
+    /// A whole lease, without an auction.
+    pub fn new(app: u32, job: u32, bundle: Bundle) -> Self {
+        Self { app, job, bundle, cause: Cause::Policy, lease_fraction: 1.0 }
+    }
 }
 
 /// The figures of one auction.
@@ -89,10 +104,17 @@ pub trait Policy {
 type Constructor = fn(&Settings) -> Box<dyn Policy>;
 
 /// Every built-in policy by name.
-pub const POLICIES: [(&str, Constructor); 4] = [
+pub const POLICIES: [(&str, Constructor); 11] = [
     ("themis", |settings| Box::new(themis::Themis::new(settings.seed))),
     ("fifo", |_| Box::new(fifo::Fifo)),
     ("tiresias", |_| Box::new(las::Las)),
+    ("gandiva", |_| Box::new(gandiva::Gandiva)),
+    ("optimus", |_| Box::new(optimus::Optimus)),
+    ("srtf", |_| Box::new(srtf::Srtf)),
+    ("srsf", |_| Box::new(srsf::Srsf)),
+    ("drf", |_| Box::new(drf::Drf)),
+    ("static", |_| Box::new(partition::Partition)),
+    ("slack", |_| Box::new(slack::Slack)),
     ("max_rho", |_| Box::new(max_rho::MaxRho)),
 ];
 

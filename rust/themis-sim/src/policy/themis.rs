@@ -26,7 +26,7 @@ impl Policy for Themis {
     fn decide(&mut self, view: &View<'_>) -> Plan {
         let mut entrants = Vec::new();
         let mut jobs: Vec<(u32, Vec<u32>)> = Vec::new();
-        for candidate in view.wanting().map(|app| view.reported(app)) {
+        for candidate in view.reports() {
             let rank = view.rank(&candidate);
             let Candidate { app, jobs: numbers, state } = candidate;
             entrants.push(Entrant { bidder: Bidder::App(state), rank });

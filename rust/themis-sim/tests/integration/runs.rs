@@ -2,18 +2,17 @@
 
 use themis_core::fairness::{FilterKey, OutsideOption};
 use themis_sim::{
-    Cause, Grant, Plan, Policy, Settings, SimError, View, Workload, policy_by_name, simulate,
+    Cause, Grant, POLICIES, Plan, Policy, Settings, SimError, View, Workload, policy_by_name,
+    simulate,
 };
 
 use crate::{S, cluster, free_switches, workload};
-
-const POLICIES: [&str; 4] = ["themis", "fifo", "tiresias", "max_rho"];
 
 #[test]
 fn an_idle_half_year_costs_nothing() {
     let gap = 180 * 86_400;
     let load = workload(&[(0, 2, 20.0), (gap, 2, 20.0)]);
-    for name in POLICIES {
+    for (name, _) in POLICIES {
         let settings = free_switches();
         let mut policy = policy_by_name(name, &settings).expect("built in");
         let log = simulate(&cluster(1), &load, &settings, &mut *policy, &mut |_, _, _| true)
@@ -28,7 +27,7 @@ fn an_idle_half_year_costs_nothing() {
 fn a_long_job_alone_is_one_lease_and_one_auction() {
     let days = 180.0 * 86_400.0;
     let load = workload(&[(0, 2, 2.0 * days)]);
-    for name in POLICIES {
+    for (name, _) in POLICIES {
         let settings = free_switches();
         let mut policy = policy_by_name(name, &settings).expect("built in");
         let log = simulate(&cluster(1), &load, &settings, &mut *policy, &mut |_, _, _| true)
@@ -63,7 +62,7 @@ fn progress_is_told_and_may_stop_the_run() {
 fn nothing_is_begun_at_the_horizon() {
     // Job 0 is done just then; job 1 waited for its GPUs; job 2 arrives.
     let load = workload(&[(0, 4, 40.0), (5, 4, 40.0), (10, 1, 1.0)]);
-    for name in POLICIES {
+    for (name, _) in POLICIES {
         let settings = Settings { horizon_us: Some(10 * S), ..free_switches() };
         let mut policy = policy_by_name(name, &settings).expect("built in");
         let log = simulate(&cluster(1), &load, &settings, &mut *policy, &mut |_, _, _| true)
@@ -134,7 +133,7 @@ fn settings_out_of_range_are_refused() {
         let Err(SimError::Settings { field, .. }) = got else { panic!("{wanted}: {got:?}") };
         assert_eq!(field, wanted);
     }
-    assert!(policy_by_name("gandiva", &free_switches()).is_none());
+    assert!(policy_by_name("gandivva", &free_switches()).is_none());
 }
 
 /// Gives app 0 all GPUs until app 1 has come, then app 1; notes what app 0 is worth without GPUs

@@ -1,0 +1,23 @@
+//! Dominant resource fairness (Ghodsi et al., NSDI 2011) of the GPUs held at one time.
+
+use super::greedy::{one_step, serve};
+use super::{Plan, Policy};
+use crate::view::View;
+
+/// The app with the smallest share of the cluster's GPUs goes first and takes one step, one GPU
+/// for a job that runs or a gang for one that waits; then the next. GPUs are the only resource, so
+/// the share is the number of GPUs held, those just granted included and those whose lease just
+/// ended not. The past counts for nothing. Ties: earlier arrival, then app id.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Drf;
+
+impl Policy for Drf {
+    fn name(&self) -> &'static str {
+        "drf"
+    }
+
+    fn decide(&mut self, view: &View<'_>) -> Plan {
+        let apps = view.wanting().map(|app| view.app(app));
+        serve(view, apps, one_step, |candidate, _| candidate.state.held_gpus())
+    }
+}

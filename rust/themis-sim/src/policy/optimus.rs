@@ -1,0 +1,35 @@
+//! Largest marginal gain first: what the paper takes from Optimus (Peng et al., 2018;
+//! section 8.1).
+
+use super::greedy::{Claim, one_step, serve};
+use super::in_order::millionths;
+use super::{Plan, Policy};
+use crate::view::{Candidate, View};
+use themis_core::app::AppState;
+
+/// Each app says by which ratio its throughput would grow with its next step, one GPU for a job
+/// that runs or a gang for one that waits; the largest gets it, then the others say anew. Without
+/// throughput the ratio is unbounded: who has nothing goes first. No model of parameter servers.
+/// Ties: earlier arrival, then app id.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Optimus;
+
+impl Policy for Optimus {
+    fn name(&self) -> &'static str {
+        "optimus"
+    }
+
+    fn decide(&mut self, view: &View<'_>) -> Plan {
+        let ratio = |candidate: &Candidate, claim: &Claim| {
+            let mut state = candidate.state.clone();
+            let throughput =
+                |state: &AppState| state.held_rates(view.topology()).iter().sum::<f64>();
+            let before = throughput(&state);
+            for (job, bundle) in claim {
+                state.hold(*job, bundle);
+            }
+            millionths(before / throughput(&state))
+        };
+        serve(view, view.reports(), one_step, ratio)
+    }
+}

@@ -1,0 +1,43 @@
+//! A static partition: the 1/N share that sharing has to beat (paper, section 3).
+
+use super::greedy::one_step;
+use super::{Grant, Plan, Policy};
+use crate::view::View;
+
+/// Each of the N active apps gets up to floor(GPUs / N), in the order of (arrival, app id), and
+/// what it can't use of that stands idle. Then an app that still has nothing, since its smallest
+/// gang or a share below one GPU keeps it out, gets one gang if there is one: nobody waits for
+/// ever. N changes with arrivals and ends, a share when leases end.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Partition;
+
+impl Policy for Partition {
+    fn name(&self) -> &'static str {
+        "static"
+    }
+
+    fn decide(&mut self, view: &View<'_>) -> Plan {
+        let share = view.topology().gpus() / view.active().max(1) as u32;
+        let mut free = view.offer().clone();
+        let mut plan = Plan::default();
+        let mut without = Vec::new();
+        for mut candidate in view.wanting().map(|app| view.app(app)) {
+            let cap = candidate.state.cap;
+            candidate.state.cap = cap.min(share);
+            for (job, bundle) in candidate.state.claim_all(&mut free) {
+                plan.grants.push(Grant::new(candidate.app, candidate.jobs[job], bundle));
+            }
+            if candidate.state.held_gpus() == 0 {
+                candidate.state.cap = cap;
+                without.push(candidate);
+            }
+        }
+        for candidate in without {
+            for (job, bundle) in one_step(&candidate.state, &free) {
+                free.take(&bundle);
+                plan.grants.push(Grant::new(candidate.app, candidate.jobs[job], bundle));
+            }
+        }
+        plan
+    }
+}

@@ -1,0 +1,29 @@
+//! Shortest remaining time first, as the paper emulates it (section 8.1).
+
+use super::greedy::{Claim, serve, whole_app};
+use super::in_order::millionths;
+use super::{Plan, Policy};
+use crate::view::{Candidate, View};
+
+/// Each app says how long it would still take with what it holds and all that it could use of the
+/// offer, placed as well as that allows; the shortest gets it, then the others say anew. Ties:
+/// earlier arrival, then app id.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Srtf;
+
+impl Policy for Srtf {
+    fn name(&self) -> &'static str {
+        "srtf"
+    }
+
+    fn decide(&mut self, view: &View<'_>) -> Plan {
+        let time_left = |candidate: &Candidate, claim: &Claim| {
+            let mut state = candidate.state.clone();
+            for (job, bundle) in claim {
+                state.hold(*job, bundle);
+            }
+            millionths(state.time_left(&state.held_rates(view.topology())))
+        };
+        serve(view, view.reports(), whole_app, time_left)
+    }
+}

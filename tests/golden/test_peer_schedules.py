@@ -1,0 +1,402 @@
+"""Schedules of the peers' policies, computed by hand, and where two policies must differ.
+
+Leases of 10 s, switches cost nothing. All leases end together, so that at 10, 20, ... everything
+is on offer again.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.differential.small import Job, play, spans
+from tests.golden.cases import TEN, Case, check
+
+from themis.result import Result
+
+EQUAL = [Job("a", 0, 1, 20), Job("b", 0, 1, 20)]
+ELASTIC = [Job("a", 0, 1, 40, 4), Job("b", 0, 1, 40, 4)]
+
+GANDIVA = [
+    Case(
+        # a would span both racks (0.5), b fits a machine (1): b first, again at 10. a: 3 x 0.5.
+        "the best placed goes first",
+        "2x(1x2)",
+        [Job("a", 0, 3, 30, profile="network"), Job("b", 0, 2, 40)],
+        {"a": (20, 40), "b": (0, 20)},
+    ),
+    Case(
+        # All score 1. One GPU each, then a2: with one GPU a and b tie.
+        "a tie goes to the app with the fewest GPUs",
+        "1x4",
+        [
+            Job("a1", 0, 1, 10, app="a"),
+            Job("a2", 0, 1, 10, app="a"),
+            Job("b1", 0, 1, 10, app="b"),
+            Job("b2", 0, 1, 10, app="b"),
+            Job("c", 0, 1, 10),
+        ],
+        {"a1": (0, 10), "a2": (0, 10), "b1": (0, 10), "b2": (10, 20), "c": (0, 10)},
+    ),
+    Case(
+        # At 10 a's lease is over and it holds nothing: by id again.
+        "then to the earlier app, whatever it had",
+        "1x1",
+        EQUAL,
+        {"a": (0, 20), "b": (20, 40)},
+    ),
+    Case(
+        # Four GPUs of two racks are worth two of one machine.
+        "an elastic job claims GPUs that are close together",
+        "2x(1x2)",
+        [Job("a", 0, 1, 40, 4, profile="network"), Job("b", 0, 2, 20)],
+        {"a": (0, 20), "b": (0, 10)},
+    ),
+    Case(
+        # a and c fill a slot each (1). b would span the slots (0.9) and waits until c ends.
+        "a gang over two slots waits for gangs of one",
+        "1x4/2",
+        [
+            Job("a", 0, 2, 20, profile="network"),
+            Job("b", 0, 3, 27, profile="network"),
+            Job("c", 0, 2, 40, profile="network"),
+        ],
+        {"a": (0, 10), "b": (20, 30), "c": (0, 20)},
+    ),
+]
+
+OPTIMUS = [
+    Case(
+        # One each (unbounded), then 2/1 each, a first; then 3/2 for a and 2/1 for b: 2 and 2.
+        "equals share",
+        "1x4",
+        ELASTIC,
+        {"a": (0, 20), "b": (0, 20)},
+    ),
+    Case(
+        # With two GPUs of a slot each, a third brings a 2.7 / 2 and b 3 / 2.
+        "the larger ratio takes the last GPU",
+        "1x5/2",
+        [Job("a", 0, 2, 40, 3, profile="network"), Job("b", 0, 2, 60, 3)],
+        {"a": (0, 20), "b": (0, 20)},
+    ),
+    Case(
+        # a: one GPU of the machine that b left, then its neighbour. A third would be in the other
+        # rack: 3 x 0.5 < 2.
+        "no GPU that does not help",
+        "2x(1x2)",
+        [Job("a", 0, 1, 40, 4, profile="network"), Job("b", 0, 2, 20)],
+        {"a": (0, 20), "b": (0, 10)},
+    ),
+    Case(
+        # Both have nothing: a takes one step, one GPU, and the gang gets its two. At 10 a has 20
+        # left and all three.
+        "a gang is one step",
+        "1x3",
+        [Job("a", 0, 1, 30, 3), Job("g", 0, 2, 20)],
+        {"a": (0, 16.666667), "g": (0, 10)},
+    ),
+    Case(
+        # At 10 both have nothing, and a came first.
+        "unbounded ratios tie by arrival",
+        "1x1",
+        EQUAL,
+        {"a": (0, 20), "b": (20, 40)},
+    ),
+    Case(
+        # a1, b; then both would double, a first: a2. From 10 on b has two.
+        "the throughput of the app counts",
+        "1x3",
+        [Job("a1", 0, 1, 10, app="a"), Job("a2", 0, 1, 10, app="a"), Job("b", 0, 1, 20, 2)],
+        {"a1": (0, 10), "a2": (0, 10), "b": (0, 15)},
+    ),
+]
+
+TIME_OR_SERVICE = [Job("a", 0, 1, 20), Job("b", 0, 2, 30)]
+
+SRTF = [
+    Case(
+        # b: 15 s on two GPUs, a: 20 s on one.
+        "the shortest time goes first",
+        "1x2",
+        TIME_OR_SERVICE,
+        {"a": (15, 35), "b": (0, 15)},
+    ),
+    Case(
+        # At 10 a has 10 left.
+        "a tie goes to the earlier app",
+        "1x1",
+        EQUAL,
+        {"a": (0, 20), "b": (20, 40)},
+    ),
+    Case(
+        # At 10: 5 < 30.
+        "a shorter newcomer takes over at the lease end",
+        "1x1",
+        [Job("a", 0, 1, 40), Job("b", 3, 1, 5)],
+        {"a": (0, 45), "b": (10, 15)},
+    ),
+    Case(
+        # a over two racks: 30 / 1.5 = 20 s, although its work is less. b: 17 s.
+        "the placement on offer counts",
+        "2x(1x2)",
+        [Job("a", 0, 3, 30, profile="network"), Job("b", 0, 2, 34)],
+        {"a": (17, 37), "b": (0, 17)},
+    ),
+    Case(
+        # b: 9 s (a: 10 s with all four). Then one GPU is left: a would take 40 s, c 20 s. a has
+        # three from 9 on; at 10 it would take 37 / 4, c 10 s: a takes four.
+        "what is left counts",
+        "1x4",
+        [Job("a", 0, 1, 40, 4), Job("b", 0, 3, 27), Job("c", 0, 1, 20)],
+        {"a": (9, 19.25), "b": (0, 9), "c": (0, 29.25)},
+    ),
+]
+
+SRSF = [
+    Case(
+        # a: 20 GPU-s, b: 30.
+        "the least work goes first",
+        "1x2",
+        TIME_OR_SERVICE,
+        {"a": (0, 20), "b": (20, 35)},
+    ),
+    Case(
+        # App a: 20 in all, b: 15.
+        "the work of the whole app counts",
+        "1x1",
+        [Job("a1", 0, 1, 10, app="a"), Job("a2", 0, 1, 10, app="a"), Job("b", 0, 1, 15)],
+        {"a1": (15, 25), "a2": (25, 35), "b": (0, 15)},
+    ),
+    Case(
+        "a tie goes to the earlier app",
+        "1x1",
+        EQUAL,
+        {"a": (0, 20), "b": (20, 40)},
+    ),
+    Case(
+        # At 20 a has 20 left, less than b's 25.
+        "what is left counts, not the whole",
+        "1x1",
+        [Job("a", 0, 1, 40), Job("b", 12, 1, 25)],
+        {"a": (0, 40), "b": (40, 65)},
+    ),
+    Case(
+        # a: 3 x 10. b can't use the last GPU, c can. At 10 both fit.
+        "who can't use what is left is passed over",
+        "1x4",
+        [Job("a", 0, 3, 30), Job("b", 0, 2, 40), Job("c", 0, 1, 50)],
+        {"a": (0, 10), "b": (10, 30), "c": (0, 50)},
+    ),
+    Case(
+        # a needs 10 GPU-s more to its end, b 20.
+        "the job that ends the app counts",
+        "1x1",
+        [Job("a1", 0, 1, 100, app="a"), Job("a2", 0, 1, 10, app="a"), Job("b", 0, 1, 20)],
+        {"a1": (None, 10), "a2": (0, 10), "b": (10, 30)},
+        ("a",),
+    ),
+]
+
+DRF = [
+    Case(
+        # a1; b, with nothing, its gang; a2, since 1 < 2.
+        "the smallest share goes first",
+        "1x4",
+        [*(Job(f"a{k}", 0, 1, 10, app="a") for k in (1, 2, 3)), Job("b", 0, 2, 20)],
+        {"a1": (0, 10), "a2": (0, 10), "a3": (10, 20), "b": (0, 10)},
+    ),
+    Case("equals share", "1x4", ELASTIC, {"a": (0, 20), "b": (0, 20)}),
+    Case(
+        "the past counts for nothing",
+        "1x1",
+        EQUAL,
+        {"a": (0, 20), "b": (20, 40)},
+    ),
+    Case(
+        # With two each a tie: a takes the last GPU, 2.7 a second. At 20 b has 20 left and three.
+        "a tie goes to the earlier app",
+        "1x5/2",
+        [Job("a", 0, 2, 54, 3, profile="network"), Job("b", 0, 2, 60, 3)],
+        {"a": (0, 20), "b": (0, 26.666667)},
+    ),
+    Case(
+        # a's gang; b's does not fit, c takes the last GPU. At 10 b and c.
+        "a gang that does not fit is passed over",
+        "1x3",
+        [Job("a", 0, 2, 20), Job("b", 0, 2, 20), Job("c", 0, 1, 30)],
+        {"a": (0, 10), "b": (10, 20), "c": (0, 30)},
+    ),
+]
+
+STATIC = [
+    Case("halves", "1x4", ELASTIC, {"a": (0, 20), "b": (0, 20)}),
+    Case(
+        # a uses one GPU of its two; b does not get the other.
+        "an unused share stands idle",
+        "1x4",
+        [Job("a", 0, 1, 40), Job("b", 0, 1, 80, 4)],
+        {"a": (0, 40), "b": (0, 40)},
+    ),
+    Case(
+        # From 10 on b is alone: 40 left on four.
+        "shares grow when an app ends",
+        "1x4",
+        [Job("a", 0, 1, 20, 4), Job("b", 0, 1, 60, 4)],
+        {"a": (0, 10), "b": (0, 20)},
+    ),
+    Case(
+        # A share is two GPUs. b takes its one, then a gets its gang of what is left.
+        "a gang beyond its share runs where there is room",
+        "1x4",
+        [Job("a", 0, 3, 30), Job("b", 0, 1, 40)],
+        {"a": (0, 10), "b": (0, 40)},
+    ),
+    Case(
+        # Two GPUs, three apps: one each for the first two, also at 10.
+        "more apps than GPUs: by arrival",
+        "1x2",
+        [*EQUAL, Job("c", 0, 1, 20)],
+        {"a": (0, 20), "b": (0, 20), "c": (20, 40)},
+    ),
+    Case(
+        # Two of a's jobs fit its share, one GPU stands idle until b ends at 10.
+        "a share is for all jobs of an app",
+        "1x4",
+        [*(Job(f"a{k}", 0, 1, 10, app="a") for k in range(4)), Job("b", 0, 1, 10)],
+        {"a0": (0, 10), "a1": (0, 10), "a2": (10, 20), "a3": (10, 20), "b": (0, 10)},
+    ),
+]
+
+GROWING = [Job("0c", 0, 1, 5), Job("a", 0, 1, 40, 2), Job("b", 1, 1, 100)]
+
+SLACK = [
+    Case(
+        # (elapsed + left) / (work x 2). At 0: 20/40 = 40/80, a. At 10: a 20/40, b 50/80: b. At 20:
+        # a 30/40, b 50/80.
+        "the worst best case goes first",
+        "1x1",
+        [Job("a", 0, 1, 20), Job("b", 0, 1, 40)],
+        {"a": (0, 30), "b": (10, 60)},
+    ),
+    Case(
+        # At 10: a 20/40, b 30/40. At 20: 30/40 both, a came first.
+        "a tie goes to the earlier app",
+        "1x1",
+        EQUAL,
+        {"a": (0, 30), "b": (10, 40)},
+    ),
+    Case(
+        # At 10: a (10 + 90) / (100 x 1.8), b (8 + 10) / (10 x 2).
+        "a short newcomer has little to lose",
+        "1x1",
+        [Job("a", 0, 1, 100), Job("b", 2, 1, 10)],
+        {"a": (0, 110), "b": (10, 20)},
+    ),
+    Case(
+        "it takes all that it can use",
+        "1x4",
+        ELASTIC,
+        {"a": (0, 10), "b": (10, 20)},
+    ),
+    Case(
+        # At 5 a GPU is free: a (5 + 17.5) / (20 x 2.8), b (4 + 100) / (100 x 3): a. At 10 again
+        # 22.5 / (20 x 2.4) > 109 / (100 x 2.44). At 20 a has 5 left: 22.5 / (20 x 2.2) <
+        # 119 / (100 x 2.21).
+        "what an app holds counts for nothing",
+        "1x2",
+        GROWING,
+        {"0c": (0, 5), "a": (0, 25), "b": (20, 120)},
+    ),
+]
+
+PEERS = {
+    "gandiva": GANDIVA,
+    "optimus": OPTIMUS,
+    "srtf": SRTF,
+    "srsf": SRSF,
+    "drf": DRF,
+    "static": STATIC,
+    "slack": SLACK,
+}
+
+
+@pytest.mark.parametrize(
+    ("policy", "case"),
+    [
+        pytest.param(policy, case, id=f"{policy}-{case.name.replace(' ', '-')}")
+        for policy, cases in PEERS.items()
+        for case in cases
+    ],
+)
+def test_schedules_computed_by_hand(policy: str, case: Case) -> None:
+    check(policy, case._replace(settings={**TEN, **case.settings}))
+
+
+def test_five_or_more_each() -> None:
+    assert min(map(len, PEERS.values())) >= 5
+
+
+def played(policy: str, case: Case, **settings: Any) -> Result:  # noqa: ANN401 - as in play
+    return play(case.cluster, case.jobs, policy, first=case.first, **{**TEN, **settings})
+
+
+def starts(policy: str, case: Case, **settings: Any) -> dict[str, float | None]:  # noqa: ANN401
+    return {job: start for job, (start, _) in spans(played(policy, case, **settings)).items()}
+
+
+def case_of(policy: str, name: str) -> Case:
+    return next(case for case in PEERS[policy] if case.name == name)
+
+
+@pytest.mark.parametrize(
+    ("policy", "name", "other", "differs"),
+    [
+        # Placement, or service: a came first and has had as little as b.
+        ("gandiva", "the best placed goes first", "tiresias", {"a": 0, "b": 10}),
+        # Fewest held, or all to the first: a1, a2, b1, b2.
+        ("gandiva", "a tie goes to the app with the fewest GPUs", "tiresias", {"b2": 0, "c": 10}),
+        # Service attained, or none kept in mind: b's turn at 10.
+        ("drf", "the past counts for nothing", "tiresias", {"b": 10}),
+        ("gandiva", "then to the earlier app, whatever it had", "slack", {"b": 10}),
+        # Time, or GPU time.
+        ("srtf", "the shortest time goes first", "srsf", {"a": 0, "b": 20}),
+        ("srtf", "the placement on offer counts", "srsf", {"a": 0}),
+        # Work left, or service attained: b's turn at 20.
+        ("srsf", "what is left counts, not the whole", "tiresias", {"b": 20}),
+        # A step each, or all to the first.
+        ("optimus", "equals share", "srtf", {"b": 10}),
+        ("static", "halves", "slack", {"b": 10}),
+    ],
+)
+def test_where_two_policies_must_differ(
+    policy: str, name: str, other: str, differs: dict[str, float]
+) -> None:
+    case = case_of(policy, name)
+    mine, theirs = starts(policy, case), starts(other, case)
+    assert {job: theirs[job] for job in differs} == differs
+    assert all(mine[job] != theirs[job] for job in differs)
+
+
+def test_optimus_looks_at_speed_where_drf_counts_gpus() -> None:
+    case = case_of("optimus", "the larger ratio takes the last GPU")
+    optimus, drf = (played(name, case) for name in ("optimus", "drf"))
+    held = [dict(one.apps.select("app_id", "gpu_s").iter_rows()) for one in (optimus, drf)]
+    assert held[0] == {"a": 40, "b": 60}
+    assert held[1]["a"] > 40
+
+
+def test_a_static_share_stays_idle_where_drf_gives_it_away() -> None:
+    case = case_of("static", "an unused share stands idle")
+    ends = {name: spans(played(name, case))["b"][1] for name in ("static", "drf")}
+    # Three GPUs of the four: 80 / 3.
+    assert ends == {"static": 40, "drf": 26.666667}
+
+
+def test_slack_is_max_rho_without_an_eye_on_holdings() -> None:
+    case = case_of("slack", "what an app holds counts for nothing")
+    assert starts("max_rho", case) == starts("slack", case)
+    by_holdings = starts("max_rho", case, filter_key="holdings")
+    # b has nothing at 5, which is unbounded.
+    assert by_holdings["b"] == 5
+    assert starts("slack", case, filter_key="holdings")["b"] == 20
