@@ -13,6 +13,7 @@ use fixedbitset::FixedBitSet;
 
 use super::Bid;
 use super::solution::Solution;
+use crate::app::Placed;
 use crate::cluster::FreeSet;
 
 /// A solution under way, and what is still free.
@@ -45,6 +46,53 @@ impl<'a> Greedy<'a> {
             first,
             queue: BinaryHeap::new(),
         }
+    }
+
+    /// What each bidder has won already, with what is free beside it.
+    pub(super) fn resume(offer: &FreeSet, bids: &'a [Bid<'a>], solution: Solution) -> Self {
+        let mut greedy = Self::new(offer, bids);
+        for (bidder, win) in solution.wins.into_iter().enumerate() {
+            greedy.put_back(bidder, win);
+        }
+        greedy
+    }
+
+    /// Who has what.
+    pub(super) fn solution(&self) -> &Solution {
+        &self.solution
+    }
+
+    /// GPUs that a bidder has won.
+    pub(super) fn gpus(&self, bidder: usize) -> u32 {
+        self.gpus[bidder]
+    }
+
+    /// Takes back what a bidder has won.
+    pub(super) fn release(&mut self, bidder: usize) -> Option<Placed> {
+        let win = self.solution.wins[bidder].take()?;
+        win.parts.iter().for_each(|part| self.free.give(&part.bundle));
+        self.solution.log_v[bidder] = self.bids[bidder].bidder.log_v_empty();
+        self.gpus[bidder] = 0;
+        Some(win)
+    }
+
+    /// Gives a bidder that has nothing a win whose GPUs are free.
+    pub(super) fn put_back(&mut self, bidder: usize, win: Option<Placed>) {
+        let Some(win) = win else { return };
+        win.parts.iter().for_each(|part| self.free.take(&part.bundle));
+        self.note(bidder, win);
+    }
+
+    /// Notes a win whose GPUs were taken.
+    fn note(&mut self, bidder: usize, win: Placed) {
+        self.solution.log_v[bidder] = win.log_v;
+        self.gpus[bidder] = win.gpus();
+        self.solution.wins[bidder] = Some(win);
+    }
+
+    /// GPUs that would be free without the wins of these bidders.
+    pub(super) fn free_without(&self, bidders: [usize; 2]) -> u32 {
+        self.free.total() + bidders.map(|bidder| self.gpus[bidder]).iter().sum::<u32>()
     }
 
     /// Raises every bidder from where it stands, until nothing more can be had.
@@ -93,22 +141,13 @@ impl<'a> Greedy<'a> {
     /// Trades what the bidder has for the pattern if it can be had; marks it as tried.
     pub(super) fn try_step(&mut self, bidder: usize, pattern: usize) -> bool {
         let bid = &self.bids[bidder];
-        let before = self.solution.wins[bidder].take();
-        for part in before.iter().flat_map(|win| &win.parts) {
-            self.free.give(&part.bundle);
-        }
+        let before = self.release(bidder);
         let placed = bid.bidder.place(&bid.patterns[pattern], &mut self.free);
         self.failed.insert(self.first[bidder] + pattern);
         let is_placed = placed.is_some();
-        if let Some(win) = placed {
-            self.solution.log_v[bidder] = win.log_v;
-            self.gpus[bidder] = win.gpus();
-            self.solution.wins[bidder] = Some(win);
-        } else {
-            for part in before.iter().flat_map(|win| &win.parts) {
-                self.free.take(&part.bundle);
-            }
-            self.solution.wins[bidder] = before;
+        match placed {
+            Some(win) => self.note(bidder, win),
+            None => self.put_back(bidder, before),
         }
         is_placed
     }

@@ -9,6 +9,7 @@ mod charge;
 mod decision;
 mod dual;
 mod exact;
+mod exchange;
 mod greedy;
 mod knapsack;
 mod leftovers;

@@ -18,7 +18,7 @@ use super::knapsack::{Selection, Table};
 use super::prices::Prices;
 use super::solution::Solution;
 use super::solver::Solved;
-use super::{Bid, Choice, exact, search};
+use super::{Bid, Choice, exact, exchange, search};
 use crate::cluster::{Chunks, FreeSet, Locality};
 
 /// Bidders up to which greedy runs first. With more, the prices alone come closer.
@@ -43,6 +43,7 @@ pub(super) fn solve(offer: &FreeSet, chunks: &Chunks, bids: &[Bid<'_>]) -> Solve
     };
     if !whole && bids.len() <= search::MOST_BIDDERS {
         best = search::improve(offer, chunks, bids, &dual, best);
+        best = exchange::improve(offer, bids, &dual.prices, best);
     }
     let fits_rows = !bids.iter().any(|bid| bid.bidder.is_table());
     Solved { solution: best, dual, knapsack: fits_rows.then_some((table, selection)) }

@@ -1,0 +1,121 @@
+//! Exchanges: what one bidder lacks, another may give.
+//!
+//! The bidders that got least of what they would choose at the prices go first. Each tries its better
+//! patterns, on free GPUs or with another bidder's win taken back, who then gets the best that is
+//! left for it. What raises the sum of log V stands.
+//!
+//! Cost: [`PLACEMENTS`] placements at most, counted, never timed. Guarantee: not worse than what it
+//! was given, and feasible throughout.
+
+use super::Bid;
+use super::greedy::Greedy;
+use super::prices::Prices;
+use super::solution::Solution;
+use crate::cluster::FreeSet;
+
+/// Placements tried at most.
+const PLACEMENTS: u32 = 2_000;
+/// Patterns that a bidder tries, best first.
+const PATTERNS: usize = 4;
+/// Gains below this are rounding.
+const LEAST_GAIN: f64 = 1e-9;
+
+/// The same allocation after the exchanges that raise its sum of log V.
+pub(super) fn improve(
+    offer: &FreeSet,
+    bids: &[Bid<'_>],
+    prices: &Prices,
+    known: Solution,
+) -> Solution {
+    let mut floor = Floor { bids, state: Greedy::resume(offer, bids, known), left: PLACEMENTS };
+    while let Some(()) = floor.lacking(prices).into_iter().find_map(|bidder| floor.serve(bidder, prices)) {}
+    floor.state.fill()
+}
+
+struct Floor<'a> {
+    bids: &'a [Bid<'a>],
+    state: Greedy<'a>,
+    left: u32,
+}
+
+impl Floor<'_> {
+    /// Bidders that would choose something else at the prices, those that lack most first.
+    fn lacking(&self, prices: &Prices) -> Vec<usize> {
+        let now = &self.state.solution().log_v;
+        let lack = |(at, bid): (usize, &Bid<'_>)| {
+            let choices = bid.choices(at, prices);
+            let best = choices.map(|choice| choice.surplus).fold(f64::NEG_INFINITY, f64::max);
+            (best - now[at] + f64::from(self.state.gpus(at)) * prices.gpu(), at)
+        };
+        let mut all: Vec<(f64, usize)> = self.bids.iter().enumerate().map(lack).collect();
+        all.retain(|(lack, _)| *lack > LEAST_GAIN);
+        all.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        all.into_iter().map(|(_, bidder)| bidder).collect()
+    }
+
+    /// Serves a bidder better, if that raises the sum.
+    fn serve(&mut self, bidder: usize, prices: &Prices) -> Option<()> {
+        let now = self.state.solution().log_v[bidder];
+        let patterns = &self.bids[bidder].patterns;
+        let mut better: Vec<usize> =
+            (0..patterns.len()).filter(|at| patterns[*at].log_v > now + LEAST_GAIN).collect();
+        let surplus = |at: &usize| patterns[*at].log_v - prices.cost(bidder, &patterns[*at]);
+        better.sort_by(|a, b| surplus(b).total_cmp(&surplus(a)).then(a.cmp(b)));
+        better.truncate(PATTERNS);
+        let others: Vec<usize> = (0..self.bids.len())
+            .filter(|other| *other != bidder && self.state.solution().wins[*other].is_some())
+            .collect();
+        for pattern in better {
+            if self.attempt(bidder, pattern) {
+                return Some(());
+            }
+            for other in &others {
+                if self.exchange(bidder, pattern, *other) {
+                    return Some(());
+                }
+            }
+        }
+        None
+    }
+
+    /// Places a pattern, within the budget.
+    fn attempt(&mut self, bidder: usize, pattern: usize) -> bool {
+        if self.left == 0 {
+            return false;
+        }
+        self.left -= 1;
+        self.state.try_step(bidder, pattern)
+    }
+
+    /// Places a pattern with the win of another bidder taken back; undone unless the sum rises.
+    fn exchange(&mut self, bidder: usize, pattern: usize, other: usize) -> bool {
+        let log_v = &self.state.solution().log_v;
+        let enough = log_v[bidder] + log_v[other] + LEAST_GAIN;
+        let wanted = &self.bids[bidder].patterns[pattern];
+        let room = self.state.free_without([bidder, other]);
+        if wanted.gpus() > room {
+            return false;
+        }
+        let before = (self.state.release(bidder), self.state.release(other));
+        if self.attempt(bidder, pattern) {
+            let least = enough - self.state.solution().log_v[bidder];
+            if self.settle(other, room - wanted.gpus(), least) {
+                return true;
+            }
+        }
+        self.state.release(bidder);
+        self.state.put_back(bidder, before.0);
+        self.state.put_back(other, before.1);
+        false
+    }
+
+    /// Gives a bidder the best of so many GPUs; whether that is worth more than `least`.
+    fn settle(&mut self, bidder: usize, gpus: u32, least: f64) -> bool {
+        let patterns = &self.bids[bidder].patterns;
+        let fits = |at: &usize| patterns[*at].log_v > least && patterns[*at].gpus() <= gpus;
+        let mut open: Vec<usize> = (0..patterns.len()).filter(fits).collect();
+        open.sort_by(|a, b| patterns[*b].log_v.total_cmp(&patterns[*a].log_v).then(a.cmp(b)));
+        let nothing = self.bids[bidder].bidder.log_v_empty() > least;
+        open.into_iter().any(|at| self.attempt(bidder, at)) || nothing
+    }
+}
