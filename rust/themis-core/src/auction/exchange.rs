@@ -16,7 +16,7 @@ use crate::cluster::FreeSet;
 /// Placements tried at most.
 const PLACEMENTS: u32 = 2_000;
 /// Patterns that a bidder tries, best first.
-const PATTERNS: usize = 4;
+const PATTERNS: usize = 8;
 /// Gains below this are rounding.
 const LEAST_GAIN: f64 = 1e-9;
 

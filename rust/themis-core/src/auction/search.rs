@@ -20,7 +20,7 @@ use crate::cluster::{Chunks, FreeSet, Use};
 /// Bidders with which the search is worth its while.
 pub(super) const MOST_BIDDERS: usize = 128;
 const NODES: u32 = 20_000;
-const PLACEMENTS: u32 = 120;
+const PLACEMENTS: u32 = 250;
 
 /// The best of `known` and of the selections that could beat it.
 pub(super) fn improve(

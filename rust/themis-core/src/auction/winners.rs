@@ -42,6 +42,7 @@ pub(super) fn solve(offer: &FreeSet, chunks: &Chunks, bids: &[Bid<'_>]) -> Solve
         None => placed,
     };
     if !whole && bids.len() <= search::MOST_BIDDERS {
+        best = exchange::improve(offer, bids, &dual.prices, best);
         best = search::improve(offer, chunks, bids, &dual, best);
         best = exchange::improve(offer, bids, &dual.prices, best);
     }
