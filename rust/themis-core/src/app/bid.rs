@@ -24,6 +24,10 @@ pub struct Part {
 pub struct Pattern {
     /// How many of the app's steps it serves (or the row of an explicit table).
     pub steps: u32,
+    /// How many of those, from the first on, lie within `near` ([`AppState::mixtures`]).
+    pub near_steps: u16,
+    /// The locality that no job of the near steps exceeds.
+    pub near: Locality,
     /// The locality that no job exceeds.
     pub level: Locality,
     /// log V with these GPUs.
@@ -76,7 +80,7 @@ impl AppState {
                 let log_v = value.log_v(ladder.pace());
                 if log_v > coarser {
                     let (level, uses) = (ladder.level(), ladder.uses());
-                    patterns.push(Pattern { steps: count, level, log_v, uses });
+                    patterns.push(Pattern { steps: count, near_steps: 0, near: level, level, log_v, uses });
                     coarser = log_v;
                 }
             }
@@ -87,20 +91,21 @@ impl AppState {
     /// Finds the GPUs of a pattern and takes them from `free`; `None` (and `free` unchanged) when
     /// they can't be had.
     pub fn place(&self, pattern: &Pattern, free: &mut FreeSet) -> Option<Placed> {
-        let mut wanted: SmallVec<[Step; 16]> = SmallVec::new();
-        for step in self.steps(pattern.gpus()) {
+        let mut wanted: SmallVec<[(Step, Locality); 16]> = SmallVec::new();
+        for (at, step) in (0..).zip(self.steps(pattern.gpus())) {
+            let level = if at < pattern.near_steps { pattern.near } else { pattern.level };
             match wanted.last_mut() {
-                Some(last) if last.job == step.job => last.gpus += step.gpus,
-                _ => wanted.push(step),
+                Some((last, _)) if last.job == step.job => last.gpus += step.gpus,
+                _ => wanted.push((step, level)),
             }
         }
         let topology = free.shared_topology();
         let mut rates = self.held_rates(&topology);
         let mut parts: Vec<Part> = Vec::with_capacity(wanted.len());
-        for Step { job, gpus } in wanted {
+        for (Step { job, gpus }, level) in wanted {
             let state = &self.jobs[job];
             let near = Near { held: &state.held, previous: &state.previous };
-            let level = pattern.level.max(topology.locality(&state.held));
+            let level = level.max(topology.locality(&state.held));
             let Some(bundle) = fit(free, gpus, level, near) else {
                 for part in &parts {
                     free.give(&part.bundle);
@@ -115,7 +120,7 @@ impl AppState {
     }
 
     /// The steps in the order of service, up to so many GPUs in all.
-    fn steps(&self, limit: u32) -> SmallVec<[Step; 16]> {
+    pub(super) fn steps(&self, limit: u32) -> SmallVec<[Step; 16]> {
         let mut steps = SmallVec::new();
         let mut left = limit.min(self.spare());
         for job in self.job_order() {
@@ -138,7 +143,7 @@ impl AppState {
     }
 
     /// Localities between which some job can tell a difference, coarsest first.
-    fn levels(&self) -> impl Iterator<Item = Locality> {
+    pub(super) fn levels(&self) -> impl Iterator<Item = Locality> {
         let mut tells = [false; 4];
         let mut before = None;
         for job in &self.jobs {

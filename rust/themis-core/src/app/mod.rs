@@ -4,6 +4,7 @@ mod bid;
 mod claim;
 mod demand;
 mod ladder;
+mod mixture;
 mod profile;
 mod relaxed;
 mod state;

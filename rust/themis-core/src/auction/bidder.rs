@@ -55,12 +55,22 @@ impl Bidder {
                 let rows = table.rows.iter().enumerate().filter(|(_, row)| useful(row));
                 rows.map(|(at, row)| Pattern {
                     steps: at as u32,
+                    near_steps: 0,
+                    near: Locality::Cluster,
                     level: Locality::Cluster,
                     log_v: row.log_v,
                     uses: chunks.of_bundle(offer.topology(), &row.bundle),
                 })
                 .collect()
             }
+        }
+    }
+
+    /// More of its bid, for auctions of few bidders.
+    pub(super) fn mixtures(&self, offer: &FreeSet, chunks: &Chunks) -> Vec<Pattern> {
+        match self {
+            Self::App(app) => app.mixtures(offer, chunks),
+            Self::Table(_) => Vec::new(),
         }
     }
 

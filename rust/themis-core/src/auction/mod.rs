@@ -35,6 +35,9 @@ use crate::app::Pattern;
 use crate::cluster::{Chunks, FreeSet};
 use crate::fairness::{participants, worst_first};
 
+/// Bidders up to which apps of many jobs bid mixtures of localities too.
+const MIXED_BIDDERS: usize = 64;
+
 /// An app that wants more than it keeps.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entrant {
@@ -173,11 +176,15 @@ fn round(
     gangs.sort_unstable();
     gangs.dedup();
     let chunks = Chunks::of(offer, &gangs);
-    let bids: Vec<Bid<'_>> = seen
-        .iter()
-        .map(|at| &entrants[*at].bidder)
-        .map(|bidder| Bid { bidder, patterns: bidder.patterns(offer, &chunks) })
-        .collect();
+    let bid = |at: &usize| {
+        let bidder = &entrants[*at].bidder;
+        let mut patterns = bidder.patterns(offer, &chunks);
+        if seen.len() <= MIXED_BIDDERS {
+            patterns.extend(bidder.mixtures(offer, &chunks));
+        }
+        Bid { bidder, patterns }
+    };
+    let bids: Vec<Bid<'_>> = seen.iter().map(bid).collect();
 
     // 3. and 4. Proportional fairness with a certified bound, and what each winner costs the others.
     let decision = match given {

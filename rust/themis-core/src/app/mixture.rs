@@ -1,0 +1,95 @@
+//! Mixtures: bids of an app of many jobs with its first jobs close together and the others further
+//! apart.
+//!
+//! A plain pattern keeps every job within one locality. With few bidders it matters that three jobs
+//! fit a machine each and the fourth does not. Cost: O(steps^2 x pairs of localities), so that
+//! mixtures are for few bidders only.
+
+use smallvec::SmallVec;
+
+use crate::app::ladder::{Ladder, Step};
+use crate::app::{AppState, Pattern, Stopping, Value};
+use crate::cluster::{Chunks, FreeSet, Locality, Use};
+
+/// Most steps of a mixture.
+const MOST_STEPS: usize = 24;
+
+/// A ladder after so many steps.
+#[derive(Clone, Copy)]
+struct Rung {
+    pace: f64,
+    uses: Use,
+    fits: bool,
+}
+
+impl AppState {
+    /// Patterns of two localities that are worth more than nothing, and more than the coarser one
+    /// alone; none for apps of one job, and of those that are done with their first.
+    pub fn mixtures(&self, offer: &FreeSet, chunks: &Chunks) -> Vec<Pattern> {
+        let mut mixtures = Vec::new();
+        if self.jobs.len() < 2 || self.stopping != Stopping::All {
+            return mixtures;
+        }
+        let mut steps = self.steps(offer.total());
+        steps.truncate(MOST_STEPS);
+        let held = self.held_rates(offer.topology());
+        let climb = |level| (level, self.rungs(Ladder::new(self, &held, level), offer, chunks, &steps));
+        let levels: SmallVec<[(Locality, Vec<Rung>); 4]> = self.levels().map(climb).collect();
+        let value = self.value();
+        for (at, coarse) in levels.iter().enumerate() {
+            for fine in &levels[at + 1..] {
+                self.mix(&steps, coarse, fine, &value, &mut mixtures);
+            }
+        }
+        mixtures
+    }
+
+    fn rungs(
+        &self,
+        mut ladder: Ladder,
+        offer: &FreeSet,
+        chunks: &Chunks,
+        steps: &[Step],
+    ) -> Vec<Rung> {
+        let rung = |ladder: &Ladder| Rung {
+            pace: ladder.pace(),
+            uses: ladder.uses(),
+            fits: ladder.fits(),
+        };
+        let mut rungs = vec![rung(&ladder)];
+        for step in steps {
+            ladder.climb(self, offer, chunks, *step);
+            rungs.push(rung(&ladder));
+        }
+        rungs
+    }
+
+    /// All mixtures of two localities, cut between jobs.
+    fn mix(
+        &self,
+        steps: &[Step],
+        (level, coarse): &(Locality, Vec<Rung>),
+        (near, fine): &(Locality, Vec<Rung>),
+        value: &Value,
+        mixtures: &mut Vec<Pattern>,
+    ) {
+        let floor = self.log_v_empty();
+        for count in (2..=steps.len()).filter(|count| coarse[*count].fits) {
+            let cuts = (1..count).filter(|cut| steps[*cut].job != steps[cut - 1].job);
+            for cut in cuts.filter(|cut| fine[*cut].fits) {
+                let pace = fine[cut].pace + coarse[count].pace - coarse[cut].pace;
+                let log_v = value.log_v(pace);
+                if log_v > floor && pace > coarse[count].pace {
+                    mixtures.push(Pattern {
+                        steps: count as u32,
+                        near_steps: cut as u16,
+                        near: *near,
+                        level: *level,
+                        log_v,
+                        uses: fine[cut].uses.plus(&coarse[count].uses.minus(&coarse[cut].uses)),
+                    });
+                }
+            }
+        }
+    }
+}
