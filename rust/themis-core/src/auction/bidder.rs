@@ -128,6 +128,16 @@ impl Bidder {
         }
     }
 
+    /// GPUs of a pattern that must lie together.
+    pub(super) fn largest_part(&self, pattern: &Pattern) -> u32 {
+        match self {
+            Self::App(app) if app.jobs.len() > 1 => {
+                app.jobs.iter().map(|job| job.max).max().unwrap_or(0)
+            }
+            _ => pattern.gpus(),
+        }
+    }
+
     /// True for an explicit bid.
     pub(super) fn is_table(&self) -> bool {
         matches!(self, Self::Table(_))

@@ -77,7 +77,7 @@ pub(super) fn place(
         let pattern = &bid.patterns[*pattern];
         let anchored = bid.bidder.anchor().is_some() || bid.bidder.is_table();
         let reach = pattern.level.max(Locality::Machine);
-        (!anchored, reach, Reverse(pattern.gpus()), *bidder)
+        (!anchored, reach, Reverse(bid.bidder.largest_part(pattern)), Reverse(pattern.gpus()), *bidder)
     });
     let mut greedy = Greedy::new(offer, bids);
     let mut whole = true;
