@@ -80,7 +80,14 @@ impl AppState {
                 let log_v = value.log_v(ladder.pace());
                 if log_v > coarser {
                     let (level, uses) = (ladder.level(), ladder.uses());
-                    patterns.push(Pattern { steps: count, near_steps: 0, near: level, level, log_v, uses });
+                    patterns.push(Pattern {
+                        steps: count,
+                        near_steps: 0,
+                        near: level,
+                        level,
+                        log_v,
+                        uses,
+                    });
                     coarser = log_v;
                 }
             }

@@ -33,7 +33,8 @@ impl AppState {
         let mut steps = self.steps(offer.total());
         steps.truncate(MOST_STEPS);
         let held = self.held_rates(offer.topology());
-        let climb = |level| (level, self.rungs(Ladder::new(self, &held, level), offer, chunks, &steps));
+        let climb =
+            |level| (level, self.rungs(Ladder::new(self, &held, level), offer, chunks, &steps));
         let levels: SmallVec<[(Locality, Vec<Rung>); 4]> = self.levels().map(climb).collect();
         let value = self.value();
         for (at, coarse) in levels.iter().enumerate() {

@@ -1,7 +1,7 @@
 //! Exchanges: what one bidder lacks, another may give.
 //!
 //! The bidders that got least of what they would choose at the prices go first. Each tries its better
-//! patterns, on free GPUs or with another bidder's win taken back, who then gets the best that is
+//! patterns, best first, on free GPUs or with another bidder's win taken back, who then gets the best that is
 //! left for it. What raises the sum of log V stands.
 //!
 //! Cost: [`PLACEMENTS`] placements at most, counted, never timed. Guarantee: not worse than what it
@@ -15,8 +15,6 @@ use crate::cluster::FreeSet;
 
 /// Placements tried at most.
 const PLACEMENTS: u32 = 2_000;
-/// Patterns that a bidder tries, best first.
-const PATTERNS: usize = 8;
 /// Gains below this are rounding.
 const LEAST_GAIN: f64 = 1e-9;
 
@@ -28,7 +26,7 @@ pub(super) fn improve(
     known: Solution,
 ) -> Solution {
     let mut floor = Floor { bids, state: Greedy::resume(offer, bids, known), left: PLACEMENTS };
-    while let Some(()) = floor.lacking(prices).into_iter().find_map(|bidder| floor.serve(bidder, prices)) {}
+    while floor.lacking(prices).into_iter().any(|bidder| floor.serve(bidder, prices)) {}
     floor.state.fill()
 }
 
@@ -48,34 +46,25 @@ impl Floor<'_> {
             (best - now[at] + f64::from(self.state.gpus(at)) * prices.gpu(), at)
         };
         let mut all: Vec<(f64, usize)> = self.bids.iter().enumerate().map(lack).collect();
-        all.retain(|(lack, _)| *lack > LEAST_GAIN);
         all.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         all.into_iter().map(|(_, bidder)| bidder).collect()
     }
 
     /// Serves a bidder better, if that raises the sum.
-    fn serve(&mut self, bidder: usize, prices: &Prices) -> Option<()> {
+    fn serve(&mut self, bidder: usize, prices: &Prices) -> bool {
         let now = self.state.solution().log_v[bidder];
         let patterns = &self.bids[bidder].patterns;
         let mut better: Vec<usize> =
             (0..patterns.len()).filter(|at| patterns[*at].log_v > now + LEAST_GAIN).collect();
         let surplus = |at: &usize| patterns[*at].log_v - prices.cost(bidder, &patterns[*at]);
         better.sort_by(|a, b| surplus(b).total_cmp(&surplus(a)).then(a.cmp(b)));
-        better.truncate(PATTERNS);
         let others: Vec<usize> = (0..self.bids.len())
             .filter(|other| *other != bidder && self.state.solution().wins[*other].is_some())
             .collect();
-        for pattern in better {
-            if self.attempt(bidder, pattern) {
-                return Some(());
-            }
-            for other in &others {
-                if self.exchange(bidder, pattern, *other) {
-                    return Some(());
-                }
-            }
-        }
-        None
+        better.into_iter().any(|pattern| {
+            self.attempt(bidder, pattern)
+                || others.iter().any(|other| self.exchange(bidder, pattern, *other))
+        })
     }
 
     /// Places a pattern, within the budget.

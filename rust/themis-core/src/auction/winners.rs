@@ -24,6 +24,10 @@ use crate::cluster::{Chunks, FreeSet, Locality};
 /// Bidders up to which greedy runs first. With more, the prices alone come closer.
 const GREEDY_FIRST: usize = 600;
 
+/// Bidders up to which payments come from solving again without each winner: with few, where the
+/// last bundles fit is much of what they are worth, and the knapsack knows places by prices only.
+const SOLVED_AGAIN: usize = 64;
+
 /// The best allocation found.
 pub(super) fn solve(offer: &FreeSet, chunks: &Chunks, bids: &[Bid<'_>]) -> Solved {
     let explicit = bids.iter().all(|bid| bid.bidder.is_table());
@@ -46,8 +50,8 @@ pub(super) fn solve(offer: &FreeSet, chunks: &Chunks, bids: &[Bid<'_>]) -> Solve
         best = search::improve(offer, chunks, bids, &dual, best);
         best = exchange::improve(offer, bids, &dual.prices, best);
     }
-    let fits_rows = !bids.iter().any(|bid| bid.bidder.is_table());
-    Solved { solution: best, dual, knapsack: fits_rows.then_some((table, selection)) }
+    let from_table = bids.len() > SOLVED_AGAIN && !bids.iter().any(|bid| bid.bidder.is_table());
+    Solved { solution: best, dual, knapsack: from_table.then_some((table, selection)) }
 }
 
 /// The solution with the larger objective; ties: the first.
@@ -77,7 +81,13 @@ pub(super) fn place(
         let pattern = &bid.patterns[*pattern];
         let anchored = bid.bidder.anchor().is_some() || bid.bidder.is_table();
         let reach = pattern.level.max(Locality::Machine);
-        (!anchored, reach, Reverse(bid.bidder.largest_part(pattern)), Reverse(pattern.gpus()), *bidder)
+        (
+            !anchored,
+            reach,
+            Reverse(bid.bidder.largest_part(pattern)),
+            Reverse(pattern.gpus()),
+            *bidder,
+        )
     });
     let mut greedy = Greedy::new(offer, bids);
     let mut whole = true;
