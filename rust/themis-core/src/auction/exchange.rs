@@ -4,7 +4,7 @@
 //! patterns, best first, on free GPUs or with another bidder's win taken back, who then gets the best that is
 //! left for it. What raises the sum of log V stands.
 //!
-//! Cost: [`PLACEMENTS`] placements at most, counted, never timed. Guarantee: not worse than what it
+//! Cost: [`STEPS`] exchanges and placements at most, counted, never timed. Guarantee: not worse than what it
 //! was given, and feasible throughout.
 
 use super::Bid;
@@ -13,8 +13,8 @@ use super::prices::Prices;
 use super::solution::Solution;
 use crate::cluster::FreeSet;
 
-/// Placements tried at most.
-const PLACEMENTS: u32 = 2_000;
+/// Exchanges and placements tried at most.
+const STEPS: u32 = 4_000;
 /// Gains below this are rounding.
 const LEAST_GAIN: f64 = 1e-9;
 
@@ -25,7 +25,7 @@ pub(super) fn improve(
     prices: &Prices,
     known: Solution,
 ) -> Solution {
-    let mut floor = Floor { bids, state: Greedy::resume(offer, bids, known), left: PLACEMENTS };
+    let mut floor = Floor { bids, state: Greedy::resume(offer, bids, known), left: STEPS };
     while floor.lacking(prices).into_iter().any(|bidder| floor.serve(bidder, prices)) {}
     floor.state.fill()
 }
@@ -67,13 +67,16 @@ impl Floor<'_> {
         })
     }
 
+    /// Counts a step; false when there are none left.
+    fn spend(&mut self) -> bool {
+        let more = self.left > 0;
+        self.left -= u32::from(more);
+        more
+    }
+
     /// Places a pattern, within the budget.
     fn attempt(&mut self, bidder: usize, pattern: usize) -> bool {
-        if self.left == 0 {
-            return false;
-        }
-        self.left -= 1;
-        self.state.try_step(bidder, pattern)
+        self.spend() && self.state.try_step(bidder, pattern)
     }
 
     /// Places a pattern with the win of another bidder taken back; undone unless the sum rises.
@@ -82,7 +85,7 @@ impl Floor<'_> {
         let enough = log_v[bidder] + log_v[other] + LEAST_GAIN;
         let wanted = &self.bids[bidder].patterns[pattern];
         let room = self.state.free_without([bidder, other]);
-        if wanted.gpus() > room {
+        if wanted.gpus() > room || !self.spend() {
             return false;
         }
         let before = (self.state.release(bidder), self.state.release(other));

@@ -90,6 +90,11 @@ impl<'a> Greedy<'a> {
         self.solution.wins[bidder] = Some(win);
     }
 
+    /// GPUs that nobody has.
+    pub(super) fn idle(&self) -> f64 {
+        f64::from(self.free.total())
+    }
+
     /// GPUs that would be free without the wins of these bidders.
     pub(super) fn free_without(&self, bidders: [usize; 2]) -> u32 {
         self.free.total() + bidders.map(|bidder| self.gpus[bidder]).iter().sum::<u32>()

@@ -35,8 +35,10 @@ use crate::app::Pattern;
 use crate::cluster::{Chunks, FreeSet};
 use crate::fairness::{participants, worst_first};
 
-/// Bidders up to which apps of many jobs bid mixtures of localities too.
-const MIXED_BIDDERS: usize = 64;
+/// Bidders up to which every one matters: apps of many jobs bid mixtures of localities too, and
+/// payments come from solving again without each winner, since where the last bundles fit is much of
+/// what they are worth and the knapsack knows places by prices only.
+const FEW: usize = 16;
 
 /// An app that wants more than it keeps.
 #[derive(Clone, Debug, PartialEq)]
@@ -179,7 +181,7 @@ fn round(
     let bid = |at: &usize| {
         let bidder = &entrants[*at].bidder;
         let mut patterns = bidder.patterns(offer, &chunks);
-        if seen.len() <= MIXED_BIDDERS {
+        if seen.len() <= FEW {
             patterns.extend(bidder.mixtures(offer, &chunks));
         }
         Bid { bidder, patterns }

@@ -4,7 +4,7 @@
 //! it leaves unused. When the best selection can't be placed, those that give up less than the gap
 //! are tried: depth first, with the allowance doubling from an eighth of the gap to all of it.
 //!
-//! Cost: [`NODES`] steps and [`PLACEMENTS`] placements at most, counted, never timed. Guarantee: not
+//! Cost: [`NODES`] steps and [`PLACEMENTS`] placements of a choice at most, counted, never timed. Guarantee: not
 //! worse than what it was given.
 
 use std::cmp::Reverse;
@@ -20,7 +20,8 @@ use crate::cluster::{Chunks, FreeSet, Use};
 /// Bidders with which the search is worth its while.
 pub(super) const MOST_BIDDERS: usize = 128;
 const NODES: u32 = 20_000;
-const PLACEMENTS: u32 = 250;
+/// Placements of one bidder's choice.
+const PLACEMENTS: u32 = 4_000;
 
 /// The best of `known` and of the selections that could beat it.
 pub(super) fn improve(
@@ -81,7 +82,7 @@ impl<'a> Search<'a> {
             allowance: 0.0,
             tried: Vec::new(),
             nodes: NODES,
-            placements: PLACEMENTS,
+            placements: PLACEMENTS / bids.len().max(1) as u32,
         }
     }
 
@@ -119,8 +120,12 @@ impl<'a> Search<'a> {
         self.tried.push(self.chosen.clone());
         self.placements -= 1;
         let (placed, _) = place(self.offer, self.bids, &self.dual.prices, &self.chosen);
-        let known = std::mem::replace(&mut self.best, Solution::nothing(self.bids));
-        self.best = better(known, placed);
+        // What is left over is worth its price at most, or nearly.
+        let hope = placed.solution().objective() + self.dual.prices.gpu() * placed.idle();
+        if hope > self.best.objective() {
+            let known = std::mem::replace(&mut self.best, Solution::nothing(self.bids));
+            self.best = better(known, placed.fill());
+        }
     }
 }
 

@@ -18,15 +18,11 @@ use super::knapsack::{Selection, Table};
 use super::prices::Prices;
 use super::solution::Solution;
 use super::solver::Solved;
-use super::{Bid, Choice, exact, exchange, search};
+use super::{Bid, Choice, FEW, exact, exchange, search};
 use crate::cluster::{Chunks, FreeSet, Locality};
 
 /// Bidders up to which greedy runs first. With more, the prices alone come closer.
 const GREEDY_FIRST: usize = 600;
-
-/// Bidders up to which payments come from solving again without each winner: with few, where the
-/// last bundles fit is much of what they are worth, and the knapsack knows places by prices only.
-const SOLVED_AGAIN: usize = 64;
 
 /// The best allocation found.
 pub(super) fn solve(offer: &FreeSet, chunks: &Chunks, bids: &[Bid<'_>]) -> Solved {
@@ -41,6 +37,7 @@ pub(super) fn solve(offer: &FreeSet, chunks: &Chunks, bids: &[Bid<'_>]) -> Solve
     let (table, favourites) = Table::new(chunks, bids, &dual.prices);
     let selection = table.select(favourites);
     let (placed, whole) = place(offer, bids, &dual.prices, &selection);
+    let placed = placed.fill();
     let mut best = match first {
         Some(first) => better(first, placed),
         None => placed,
@@ -50,7 +47,7 @@ pub(super) fn solve(offer: &FreeSet, chunks: &Chunks, bids: &[Bid<'_>]) -> Solve
         best = search::improve(offer, chunks, bids, &dual, best);
         best = exchange::improve(offer, bids, &dual.prices, best);
     }
-    let from_table = bids.len() > SOLVED_AGAIN && !bids.iter().any(|bid| bid.bidder.is_table());
+    let from_table = bids.len() > FEW && !bids.iter().any(|bid| bid.bidder.is_table());
     Solved { solution: best, dual, knapsack: from_table.then_some((table, selection)) }
 }
 
@@ -59,16 +56,16 @@ pub(super) fn better(one: Solution, other: Solution) -> Solution {
     if other.objective() > one.objective() { other } else { one }
 }
 
-/// Places a selection and fills what is left; whether all of it could be placed.
+/// Places a selection; whether all of it could be placed.
 ///
 /// What can't be placed is exchanged for the bidder's next best choice that can, and that takes no
 /// more GPUs than the selection leaves.
-pub(super) fn place(
+pub(super) fn place<'a>(
     offer: &FreeSet,
-    bids: &[Bid<'_>],
+    bids: &'a [Bid<'a>],
     prices: &Prices,
     selection: &Selection,
-) -> (Solution, bool) {
+) -> (Greedy<'a>, bool) {
     let mut order: Vec<(usize, usize)> = selection
         .iter()
         .enumerate()
@@ -104,7 +101,7 @@ pub(super) fn place(
             }
         }
     }
-    (greedy.fill(), whole)
+    (greedy, whole)
 }
 
 /// The patterns of up to so many GPUs that are worth more than nothing at these prices, best first.
