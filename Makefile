@@ -63,6 +63,11 @@ test-rust: $(BUILD)/tools.stamp ## Tests of the Rust crates
 test-python: $(TEST)/wheel.stamp ## Tests of the installed wheel
 	$(TEST)/bin/pytest -n auto
 
+.PHONY: test-ray
+test-ray: $(TEST)/wheel.stamp ## Test of sweeps on a Ray cluster of two nodes; installs the extra ray
+	$(BUILD)/bin/python -m pip --python $(TEST)/bin/python install --quiet "$$(ls dist/themis_sched-*.whl)[ray]"
+	$(TEST)/bin/pytest tests/e2e/test_sweeps_on_ray.py
+
 .PHONY: bench
 bench: $(TEST)/wheel.stamp ## Benchmarks of the installed wheel
 	$(TEST)/bin/pytest bench --benchmark-only

@@ -20,7 +20,14 @@ from themis.paired import Grouping, default_baseline, winners
 from themis.result import Result, load_result
 from themis.result_schema import RESULT_SCHEMA_VERSION
 
-__all__ = ["Comparison", "RunKey", "StoredResults", "load_comparison", "run_directory"]
+__all__ = [
+    "Comparison",
+    "RunKey",
+    "StoredResults",
+    "load_comparison",
+    "run_directory",
+    "stored_comparison",
+]
 
 RunKey = tuple[str, int]
 """Policy and seed of a run."""
@@ -29,10 +36,23 @@ _METADATA = {"themis.schema_version": str(RESULT_SCHEMA_VERSION)}
 
 
 class StoredResults(Mapping[RunKey, Result]):
-    """Results that stay on disk; each is loaded anew whenever it is asked for."""
+    """Results that stay on disk; each is loaded anew whenever it is asked for.
 
-    def __init__(self, root: Path, directories: Mapping[RunKey, str]) -> None:
+    Parameters
+    ----------
+    root
+        Where they are.
+    directories
+        The directory of each below `root`.
+    keeper
+        Holds on to a `root` that shall vanish with this object.
+    """
+
+    def __init__(
+        self, root: Path, directories: Mapping[RunKey, str], *, keeper: object = None
+    ) -> None:
         self.root = root
+        self.keeper = keeper
         self.directories = dict(directories)
 
     def __getitem__(self, key: RunKey) -> Result:
@@ -232,18 +252,18 @@ def load_comparison(directory: str | PathLike[str]) -> Comparison:
     if version != RESULT_SCHEMA_VERSION:
         raise ThemisError(f"{path}: schema version {version!r}: expected {RESULT_SCHEMA_VERSION}")
     results = StoredResults(root, _listed_runs(manifest.get("runs"), path))
+    return stored_comparison(results, complete=manifest.get("complete") is True)
+
+
+def stored_comparison(results: StoredResults, *, complete: bool) -> Comparison:
+    """Return the comparison of stored results; one is in memory at a time."""
     runs, tables = [], []
-    for policy, seed in results:
-        result = results[policy, seed]
-        runs.append(digest(result, policy))
-        tables.append(app_rows(result, policy))
+    for key in results:
+        result = results[key]
+        runs.append(digest(result, key[0]))
+        tables.append(app_rows(result, key[0]))
         del result  # the next one needs the memory
-    return Comparison(
-        runs=runs,
-        apps=pl.concat(tables),
-        results=results,
-        complete=manifest.get("complete") is True,
-    )
+    return Comparison(runs=runs, apps=pl.concat(tables), results=results, complete=complete)
 
 
 def _listed_runs(listed: object, path: Path) -> dict[RunKey, str]:

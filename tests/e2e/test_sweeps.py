@@ -33,7 +33,8 @@ params = {apps = 60}
 policy = ["themis", "fifo"]
 lease_s = [300, 600]
 """
-RUNS = 8  # with two seeds
+SEEDS = ("--seeds", "5")
+RUNS = 20
 
 
 @pytest.fixture
@@ -103,7 +104,7 @@ def start(folder: Path, out: str, *, workers: int) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         [
             *(sys.executable, "-c", code, "sweep", "s.toml"),
-            *("--seeds", "2", "-o", out, "--workers", str(workers)),
+            *(*SEEDS, "-o", out, "--workers", str(workers)),
         ],
         cwd=folder,
         stdout=subprocess.PIPE,
@@ -115,7 +116,7 @@ def test_a_killed_sweep_goes_on_and_ends_with_the_same_bytes(
     themis: Themis, scenario: Path
 ) -> None:
     folder = scenario.parent
-    done(themis("sweep", "s.toml", "--seeds", "2", "--workers", "1", "-o", "whole"))
+    done(themis("sweep", "s.toml", *SEEDS, "--workers", "1", "-o", "whole"))
     expected = digests(folder / "whole")
     assert len(finished(folder / "whole")) == RUNS
     with start(folder, "cut", workers=2) as process:
@@ -129,7 +130,7 @@ def test_a_killed_sweep_goes_on_and_ends_with_the_same_bytes(
     cut = package.load_sweep(folder / "cut")
     assert not cut.complete
     assert cut.runs["state"].to_list().count("done") == len(kept)
-    again = themis("sweep", "s.toml", "--seeds", "2", "--workers", "2", "-o", "cut")
+    again = themis("sweep", "s.toml", *SEEDS, "--workers", "2", "-o", "cut")
     done(again)
     assert f"themis: {len(kept)} of {RUNS} runs were played before" in again.stderr
     assert digests(folder / "cut") == expected
@@ -156,7 +157,7 @@ def test_an_interrupted_sweep_is_130_and_its_results_stay_readable(
     assert [cut.result(row).summary()["rho_max"] for row in ready] == [
         table["rho_max"][row] for row in ready
     ]
-    done(themis("sweep", "s.toml", "--seeds", "2", "-o", "out"))
+    done(themis("sweep", "s.toml", *SEEDS, "-o", "out"))
     assert package.load_sweep(folder / "out").complete
 
 
@@ -178,7 +179,7 @@ def test_a_failing_run_is_reported_and_the_others_go_on(themis: Themis, trace: P
     assert process.returncode == 1
     failed = [line for line in process.stderr.splitlines() if "failed: " in line]
     assert len(failed) == 1
-    assert failed[0].startswith("themis: failed: workload.window.end_s=-1.0: window(")
+    assert failed[0].startswith("themis: failed: workload.window.end_s=-1: window(")
     assert process.stderr.endswith("themis: 1 of 3 runs failed\n")
     runs = pl.read_parquet(trace.parent / "themis-sweep" / "sweep.parquet")
     assert runs["state"].to_list() == ["done", "failed", "done"]
@@ -198,6 +199,15 @@ def test_json_is_one_document_on_stdout(themis: Themis, scenario: Path) -> None:
     assert [run["lease_s"] for run in document["runs"]] == [60.0, 120.0]
     assert all(run["apps_done"] == 60 for run in document["runs"])
     assert process.stderr == ""
+
+
+def test_a_sweep_has_a_report(themis: Themis, scenario: Path) -> None:
+    done(themis("sweep", "s.toml", "-o", "out"))
+    done(themis("report", "out", "-o", "page.html"))
+    page = scenario.with_name("page.html").read_text(encoding="utf-8")
+    assert all(
+        f"{policy}, lease_s={s}" in page for policy in ("themis", "fifo") for s in (300, 600)
+    )
 
 
 def test_the_order_of_axes_and_extra_values_repeat_nothing(themis: Themis, scenario: Path) -> None:

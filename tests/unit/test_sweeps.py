@@ -218,6 +218,21 @@ def test_a_sweep_without_a_directory_keeps_its_results_as_long_as_it_lives() -> 
     assert not place.exists()
 
 
+def test_a_sweep_is_a_comparison_of_its_combinations() -> None:
+    axes: dict[str, Any] = {
+        "policy": ["fifo", "themis"], "lease_s": [60, 600], "seed": [0, 3],
+    }  # fmt: skip
+    compared = sweep(SMALL, axes, workers=2).comparison()
+    assert compared.seeds == [0, 3]
+    assert compared.policies == [
+        "fifo, lease_s=60", "fifo, lease_s=600", "themis, lease_s=60", "themis, lease_s=600",
+    ]  # fmt: skip
+    assert compared.complete
+    inputs = scenario(seed=3).build_inputs()
+    alone = themis.simulate(*inputs, policy="themis", seed=3, lease_s=60)
+    assert compared.results["themis, lease_s=60", 3].apps.equals(alone.apps)
+
+
 def test_a_table_has_types_also_where_every_run_failed(tmp_path: Path) -> None:
     done = sweep(SMALL, {"workload.window.end_s": [-1, -2]}, workers=1, out=tmp_path / "out")
     assert done.runs.schema["rho_max"] == pl.Float64

@@ -41,7 +41,7 @@ def report(
     force: bool,
     as_json: bool,
 ) -> None:
-    """Draw a report from results of `themis run` or one comparison of `themis compare`.
+    """Draw a report from results of `themis run`, or from one comparison or sweep.
 
     The page needs no network. An earlier page of that name is replaced.
     """
@@ -60,13 +60,17 @@ def report(
 
 
 def _load(directories: tuple[str, ...]) -> Comparison | Iterable[Result]:
-    """Return one comparison, or results, loaded one by one; several must be results."""
+    """Return a comparison or sweep, or results, loaded one by one; several must be results."""
     from themis.atomic_directory import read_json  # noqa: PLC0415 - on use
     from themis.comparison import load_comparison  # noqa: PLC0415 - loads polars
     from themis.result import load_result  # noqa: PLC0415 - the same
+    from themis.sweeps import load_sweep  # noqa: PLC0415 - the same
 
     if len(directories) == 1:
         manifest = Path(directories[0]) / "manifest.json"
-        if manifest.is_file() and read_json(manifest).get("kind") == "comparison":
+        kind = read_json(manifest).get("kind") if manifest.is_file() else None
+        if kind == "comparison":
             return load_comparison(directories[0])
+        if kind == "sweep":
+            return load_sweep(directories[0]).comparison()
     return map(load_result, directories)

@@ -177,4 +177,6 @@ def _show(sweep: Sweep, *, as_json: bool) -> None:
 
 
 def _named(values: Mapping[str, object]) -> str:
-    return ", ".join(f"{key}={value}" for key, value in values.items())
+    from themis.sweeps.result import shown  # noqa: PLC0415 - on use
+
+    return ", ".join(f"{key}={shown(value)}" for key, value in values.items())

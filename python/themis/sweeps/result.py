@@ -5,23 +5,26 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
 
 import polars as pl
 
 from themis.atomic_directory import json_text, read_json
+from themis.comparison import Comparison, StoredResults, stored_comparison
 from themis.errors import ThemisError
 from themis.metrics.catalogue import CATALOGUE, Unit
 from themis.result import Result, load_result
 from themis.result_schema import RESULT_SCHEMA_VERSION
 from themis.sweeps.store import FILES, Store
 
-__all__ = ["SWEEP_SCHEMA_VERSION", "Sweep", "SweepRun", "load_sweep"]
+__all__ = ["SWEEP_SCHEMA_VERSION", "Sweep", "SweepRun", "load_sweep", "shown"]
 
 SWEEP_SCHEMA_VERSION = 1
 """Version of a sweep's manifest and table."""
 
+_POLICY = ("policy", "policy.name")
 _TYPES = {Unit.COUNT: pl.Int64, Unit.FLAG: pl.Boolean}
 
 
@@ -63,9 +66,9 @@ class Sweep:
         """Where the results are."""
         return self.store.root
 
-    @property
+    @cached_property
     def runs(self) -> pl.DataFrame:
-        """One row a run.
+        """One row a run, as things stood at the first look.
 
         Columns: one an axis under its key; run (the address), state (done, failed, pending),
         error (null unless failed), then every metric of :meth:`themis.result.Result.summary`,
@@ -93,10 +96,7 @@ class Sweep:
     @property
     def complete(self) -> bool:
         """Whether every run was played, with success or without."""
-        return all(
-            run.error is not None or self.store.summary(run.address) is not None
-            for run in self.plan
-        )
+        return "pending" not in self.runs["state"]
 
     def result(self, row: int) -> Result:
         """Return the full result of the run in a row of :attr:`runs`.
@@ -110,6 +110,28 @@ class Sweep:
         if run.error is not None:
             raise ThemisError(f"run {row} failed: {run.error}")
         return load_result(self.store.place(run.address))
+
+    def comparison(self) -> Comparison:
+        """Return the runs that are done as a comparison: what differs beside the seed is a label.
+
+        The label stands where a comparison has the policy: the values on the axes, a policy by
+        its name alone. Apps are paired by id, which says little where an axis changes the
+        workload.
+
+        Raises
+        ------
+        ThemisError
+            No run is done, or tables were not kept.
+        """
+        done = {
+            (_label(run.values), self._seed(run)): f"runs/{run.address}"
+            for run, state in zip(self.plan, self.runs["state"], strict=True)
+            if state == "done"
+        }
+        if not done:
+            raise ThemisError(f"{self.directory}: no run is done")
+        stored = StoredResults(self.directory, done, keeper=self.keeper)
+        return stored_comparison(stored, complete=self.complete)
 
     def summary(self) -> dict[str, object]:
         """Return axes, and every row of :attr:`runs`; JSON-able."""
@@ -137,6 +159,10 @@ class Sweep:
     def _repr_html_(self) -> str:
         html: str = self.runs._repr_html_()
         return html
+
+    def _seed(self, run: SweepRun) -> int:
+        seed = run.values.get("seed", self.scenario.get("seed"))
+        return seed if isinstance(seed, int) else 0
 
     def _manifest(self) -> dict[str, object]:
         return {
@@ -177,7 +203,10 @@ def load_sweep(directory: str | PathLike[str]) -> Sweep:
         raise ThemisError(f"{path}: damaged: expected axes, runs and scenario")
     try:
         found = {axis["key"]: axis["values"] for axis in axes}
-        plan = [SweepRun(run["axes"], run["run"], run["error"]) for run in listed]
+        plan = [
+            SweepRun({key: run["axes"][key] for key in found}, run["run"], run["error"])
+            for run in listed
+        ]
     except (KeyError, TypeError):
         raise ThemisError(f"{path}: damaged: an axis or a run lacks a key") from None
     return Sweep(found, plan, Store(root, tables=False), scenario)
@@ -187,6 +216,19 @@ def _state(run: SweepRun, summary: Mapping[str, object] | None) -> str:
     if run.error is not None:
         return "failed"
     return "pending" if summary is None else "done"
+
+
+def shown(value: object) -> str:
+    """Return a value of an axis as a user would write it."""
+    if value is None:
+        return "none"
+    return f"{value:.12g}" if isinstance(value, float) else str(value)
+
+
+def _label(values: Mapping[str, object]) -> str:
+    varied = {key: shown(value) for key, value in values.items() if key != "seed"}
+    texts = (text if key in _POLICY else f"{key}={text}" for key, text in varied.items())
+    return ", ".join(texts) or "all"
 
 
 def _axis_column(key: str, values: Sequence[object]) -> pl.Series:
