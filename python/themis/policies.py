@@ -64,6 +64,14 @@ POLICIES = (
         optimises="order of arrival",
     ),
     PolicyInfo(
+        "fifo_backfill",
+        ("easy",),
+        "fifo, but jobs behind a waiting gang start where that should not delay it",
+        "Lifka, JSSPP 1995 (EASY); Mu'alem and Feitelson, IEEE TPDS 2001",
+        needs="requested times",
+        optimises="order of arrival, utilisation",
+    ),
+    PolicyInfo(
         "gandiva",
         (),
         "the job that would be placed best first",
@@ -78,6 +86,14 @@ POLICIES = (
         "Peng et al., EuroSys 2018, as emulated by Mahajan et al., section 8.1",
         needs="throughput, placement",
         optimises="throughput",
+    ),
+    PolicyInfo(
+        "slaq",
+        (),
+        "the job whose loss would fall most over the next lease first",
+        "Zhang et al., SoCC 2017, as emulated by Mahajan et al., section 8.1",
+        needs="loss curves, placement",
+        optimises="quality of the models",
     ),
     PolicyInfo(
         "srtf",
@@ -110,6 +126,14 @@ POLICIES = (
         "the partition that sharing has to beat: Mahajan et al., section 3",
         needs="number of apps",
         optimises="isolation",
+    ),
+    PolicyInfo(
+        "fsp",
+        (),
+        "the app that would end first if all shared equally first",
+        "Friedman and Henderson, SIGMETRICS 2003",
+        needs="work submitted, arrivals",
+        optimises="mean completion time, nobody worse off than in equal shares",
     ),
     PolicyInfo(
         "slack",

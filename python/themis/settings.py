@@ -141,6 +141,12 @@ class RunSettings(BaseModel):
         le=1,
         description="standard error of a loss, as a share of the range of losses seen; no unit",
     )
+    request_factor: float = Field(
+        default=2.0,
+        ge=1,
+        le=1000,
+        description="times of its own length that a job's user asks for (fifo_backfill); no unit",
+    )
     horizon_s: float | None = Field(
         default=None,
         gt=0,

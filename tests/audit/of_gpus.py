@@ -9,6 +9,8 @@ from tests.audit.facts import App, Facts, Job, Lease, us
 
 __all__ = ["CHECKS"]
 
+WITHOUT_LEASES = frozenset({"fifo", "fifo_backfill"})
+
 
 def no_gpu_is_used_twice(facts: Facts) -> Iterator[str]:
     by_gpu: dict[tuple[str, int], list[Lease]] = {}
@@ -51,17 +53,17 @@ def causes_fit_the_policy(facts: Facts) -> Iterator[str]:
     for lease in facts.leases:
         if lease.cause not in causes or (lease.cause == "renewal") != (lease.renewals > 0):
             yield f"{lease}: cause and renewals do not fit {facts.result.policy}"
-        if facts.result.policy == "fifo" and lease.ended_by not in {
+        if facts.result.policy in WITHOUT_LEASES and lease.ended_by not in {
             "job_end",
             "app_end",
             "horizon",
         }:
-            yield f"{lease}: fifo takes nothing away"
+            yield f"{lease}: {facts.result.policy} takes nothing away"
 
 
 def leases_end_on_time(facts: Facts) -> Iterator[str]:
     """Leases that ran out did so at an end of a lease: unless a payment had cut them."""
-    if facts.result.policy == "fifo" or facts.settings["payment"] == "lease":
+    if facts.result.policy in WITHOUT_LEASES or facts.settings["payment"] == "lease":
         return
     length = us(facts.settings["lease_s"])
     for lease in facts.leases:
@@ -82,7 +84,7 @@ def _has_gangs(facts: Facts, name: str) -> bool:
 def leases_end_when_somebody_waits(facts: Facts) -> Iterator[str]:
     """A lease that goes on over its end without a renewal, although an app could use more."""
     length = us(facts.settings["lease_s"])
-    if facts.result.policy == "fifo":
+    if facts.result.policy in WITHOUT_LEASES:
         return
     for lease in facts.leases:
         if lease.cause == "renewal" or lease.end - lease.start <= length:
@@ -138,7 +140,7 @@ def nothing_stands_idle_in_vain(facts: Facts) -> Iterator[str]:
             for number, app in enumerate(facts.apps)
             for job in _surely_waiting(facts, app, at)
         )
-        if facts.result.policy == "fifo":
+        if facts.result.policy in WITHOUT_LEASES:
             waiting = waiting[:1]
         for _, _, job, gang in waiting:
             if gang <= free:
@@ -146,21 +148,21 @@ def nothing_stands_idle_in_vain(facts: Facts) -> Iterator[str]:
 
 
 def _surely_waiting(facts: Facts, app: App, at: int) -> Iterator[Job]:
-    """Open jobs of an app that holds nothing, or jobs that have not started (fifo)."""
-    fifo = facts.result.policy == "fifo"
-    if (not fifo and app.held(at)) or app.stopping == "successive_halving":
+    """Open jobs of an app that holds nothing, or jobs that have not started (no leases)."""
+    in_line = facts.result.policy in WITHOUT_LEASES
+    if (not in_line and app.held(at)) or app.stopping == "successive_halving":
         return
-    if fifo and app.cap is not None:
+    if in_line and app.cap is not None:
         return
     for job in facts.gpu_jobs(app):
         started = job.start is not None and job.start <= at
-        if job.is_open(at) and not (fifo and started):
+        if job.is_open(at) and not (in_line and started):
             yield job
 
 
 def elastic_jobs_take_what_helps(facts: Facts) -> Iterator[str]:
     """A job that no distance slows has all that it can use, or nothing is free."""
-    if facts.result.policy in {"fifo", "static"}:
+    if facts.result.policy in {*WITHOUT_LEASES, "static"}:
         return  # sizes are those of the start, or end at the share
     lone = [app for app in facts.apps if len(app.jobs) == 1 and max(app.jobs[0].slowdowns) == 1]
     for app in lone:

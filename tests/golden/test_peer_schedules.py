@@ -310,7 +310,162 @@ SLACK = [
     ),
 ]
 
+TRUE_TIMES = {"request_factor": 1.0}
+RUNNING = Job("a", 0, 3, 300)
+
+BACKFILL = [
+    Case(
+        # a asks for 200 s, so that b is promised 200. c asks for 20 s: over by 40.
+        "a short job behind starts",
+        "1x4",
+        [RUNNING, Job("b", 10, 2, 100), Job("c", 20, 1, 10)],
+        {"a": (0, 100), "b": (100, 150), "c": (20, 30)},
+    ),
+    Case(
+        # The same all at once.
+        "what starts now counts as running",
+        "1x4",
+        [RUNNING, Job("b", 0, 2, 100), Job("c", 0, 1, 10)],
+        {"a": (0, 100), "b": (100, 150), "c": (0, 10)},
+    ),
+    Case(
+        # c asks for 170 s, over by 190 < 200. It takes 85 s: b waits 5 s longer than for a.
+        "requested times may deceive",
+        "1x4",
+        [RUNNING, Job("b", 10, 4, 100), Job("c", 20, 1, 85)],
+        {"a": (0, 100), "b": (105, 130), "c": (20, 105)},
+    ),
+    Case(
+        # b is promised 100, c would end at 105.
+        "with true times nobody delays the head",
+        "1x4",
+        [RUNNING, Job("b", 10, 4, 100), Job("c", 20, 1, 85)],
+        {"a": (0, 100), "b": (100, 125), "c": (125, 210)},
+        settings=TRUE_TIMES,
+    ),
+    Case(
+        # At 200 five GPUs for b's four: c may have the fifth for as long as it likes, d has none.
+        "a GPU that the head will not need",
+        "1x5",
+        [RUNNING, Job("b", 10, 4, 200), Job("c", 20, 1, 1000), Job("d", 30, 1, 1000)],
+        {"a": (0, 100), "b": (100, 150), "c": (20, 1020), "d": (150, 1150)},
+    ),
+    Case(
+        # Two are free, one is left over: c takes one.
+        "an elastic job behind takes no more than that",
+        "1x5",
+        [RUNNING, Job("b", 10, 4, 200), Job("c", 20, 1, 1000, 4)],
+        {"a": (0, 100), "b": (100, 150), "c": (20, 1020)},
+    ),
+    Case(
+        # a: 3 x 0.5 over two racks takes 100 s and asks for 50. c at 20 is over by 40 < 50; d at 60
+        # can't be over before a, which is expected to end any moment. b: 4 / 1.3 a second.
+        "a job that overruns its request may end any moment",
+        "2x(1x2)",
+        [
+            Job("a", 0, 3, 150, profile="network"),
+            Job("b", 10, 4, 40),
+            Job("c", 20, 1, 20),
+            Job("d", 60, 1, 30),
+        ],
+        {"a": (0, 100), "b": (100, 113), "c": (20, 40), "d": (113, 143)},
+        settings=TRUE_TIMES,
+    ),
+]
+
+FSP = [
+    Case(
+        # Shared: b ends at 20, a at 30.
+        "the first to end in equal shares goes first",
+        "1x1",
+        [Job("a", 0, 1, 20), Job("b", 0, 1, 10)],
+        {"a": (10, 30), "b": (0, 10)},
+    ),
+    Case("a tie goes to the earlier app", "1x1", EQUAL, {"a": (0, 20), "b": (20, 40)}),
+    Case(
+        # Shared: at 10 a, b and c have 15 left each, and end at 55. In the run b has 20 left at
+        # 20, but c is no further ahead for that.
+        "a newcomer does not overtake its equals",
+        "1x1",
+        [*EQUAL, Job("c", 10, 1, 15)],
+        {"a": (0, 20), "b": (20, 40), "c": (40, 55)},
+    ),
+    Case(
+        # Shared: a has one of its two GPUs' worth, 20 s; b has two, 18 s.
+        "a share is worth no more than the demand",
+        "1x4",
+        [Job("a", 0, 1, 20), Job("b", 0, 4, 36)],
+        {"a": (9, 29), "b": (0, 9)},
+    ),
+    Case(
+        # Shared: at 10 a has 20 left, b 12: b ends at 34, a at 42.
+        "a shorter newcomer overtakes",
+        "1x1",
+        [Job("a", 0, 1, 30), Job("b", 10, 1, 12)],
+        {"a": (0, 42), "b": (10, 22)},
+    ),
+    Case(
+        # Shared: at 10 a1 and b have had 5 each. Then a has 25 left, b 19: b goes first.
+        "work that is submitted later counts",
+        "1x1",
+        [Job("a1", 0, 1, 10, app="a"), Job("a2", 5, 1, 20, app="a"), Job("b", 0, 1, 24)],
+        {"a1": (0, 10), "a2": (34, 54), "b": (10, 34)},
+    ),
+]
+
+
+def learning(name: str, gpus: int, work: float, a: float, profile: str | None = None) -> Job:
+    """Return a job whose loss is 1 / (a k + 1) after k GPU-seconds."""
+    return Job(name, 0, gpus, work, profile=profile, iterations=work, loss=(a, 1.0, 0.0))
+
+
+SLAQ = [
+    Case(
+        # Over 10 s: a 1 - 1/1.1 = .091, b 1 - 1/11 = .909. At 10: b 1/11 - 1/21 = .043, a. At 20: a
+        # 1/1.1 - 1/1.2 = .076, still.
+        "the largest decrease goes first",
+        "1x1",
+        [learning("a", 1, 20, 0.01), learning("b", 1, 20, 1.0)],
+        {"a": (10, 30), "b": (0, 40)},
+    ),
+    Case(
+        "a job without a curve comes last",
+        "1x1",
+        [Job("a", 0, 1, 20), learning("b", 1, 20, 1.0)],
+        {"a": (20, 40), "b": (0, 20)},
+    ),
+    Case("a tie goes to the earlier app", "1x1", EQUAL, {"a": (0, 20), "b": (20, 40)}),
+    Case(
+        # Over 10 s: a 1 - 1/11, b with two GPUs 1 - 1/21. At 10: b .023, a. At 20: a .043, still.
+        "GPUs speed the decrease up",
+        "1x2",
+        [learning("a", 1, 20, 1.0), learning("b", 2, 40, 1.0)],
+        {"a": (10, 30), "b": (0, 40)},
+    ),
+    Case(
+        # Over 10 s: a does 15 over two racks, 1 - 1/2.5; b 20 in one machine, 1 - 1/3. At 10: b
+        # 1/3 - 1/5 < .6, a. At 20: a 1/2.5 - 1/4 = .15 > .133, still.
+        "bad placement slows it down",
+        "2x(1x2)",
+        [
+            learning("a", 3, 30, 0.1, profile="network"),
+            learning("b", 2, 40, 0.1, profile="network"),
+        ],
+        {"a": (10, 30), "b": (0, 40)},
+    ),
+    Case(
+        # a's work is over after 2 s and 1/3: 1 - 1/3 < 1 - 1/11.
+        "no decrease beyond the end",
+        "1x1",
+        [learning("a", 1, 2, 1.0), learning("b", 1, 10, 1.0)],
+        {"a": (10, 12), "b": (0, 10)},
+    ),
+]
+
 PEERS = {
+    "fifo_backfill": BACKFILL,
+    "fsp": FSP,
+    "slaq": SLAQ,
     "gandiva": GANDIVA,
     "optimus": OPTIMUS,
     "srtf": SRTF,
@@ -367,6 +522,17 @@ def case_of(policy: str, name: str) -> Case:
         # A step each, or all to the first.
         ("optimus", "equals share", "srtf", {"b": 10}),
         ("static", "halves", "slack", {"b": 10}),
+        # A short job behind a gang waits, or not.
+        ("fifo_backfill", "a short job behind starts", "fifo", {"c": 100}),
+        # There is a line, or not.
+        ("fifo_backfill", "a GPU that the head will not need", "drf", {"d": 30}),
+        # Work left in equal shares, or in the run: c has 15 left at 20, b 20.
+        ("fsp", "a newcomer does not overtake its equals", "srsf", {"b": 35, "c": 20}),
+        ("fsp", "a share is worth no more than the demand", "srsf", {"a": 0, "b": 20}),
+        ("fsp", "the first to end in equal shares goes first", "tiresias", {"a": 0}),
+        # Learning, or throughput, time, work.
+        ("slaq", "the largest decrease goes first", "optimus", {"a": 0, "b": 20}),
+        ("slaq", "no decrease beyond the end", "srtf", {"a": 0, "b": 2}),
     ],
 )
 def test_where_two_policies_must_differ(

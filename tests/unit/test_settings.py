@@ -23,6 +23,7 @@ DEFAULTS = {
     "phase_cap": "doubling",
     "curve_step": 0.05,
     "curve_error": 0.01,
+    "request_factor": 2.0,
     "horizon_s": None,
     "bid_error": 0.0,
     "liars": None,

@@ -34,6 +34,8 @@ pub struct Settings {
     pub t_id: TIdReading,
     /// What app schedulers are told.
     pub schedulers: SchedulerRules,
+    /// How much longer than a job needs its user asks for.
+    pub request_factor: f64,
     /// A job that goes on elsewhere works again only after this long...
     pub restart_us: i64,
     /// ...and this long, unless the job says otherwise, for its checkpoint.
@@ -55,6 +57,7 @@ impl Default for Settings {
             filter_key: FilterKey::default(),
             t_id: TIdReading::default(),
             schedulers: SchedulerRules::default(),
+            request_factor: 2.0,
             restart_us: 35_000_000,
             checkpoint_us: 8_000_000,
             horizon_us: None,
@@ -87,6 +90,10 @@ impl Settings {
         }
         if !(0.0..=1.0).contains(&error) {
             return refuse("curve_error", error.to_string(), "a number from 0 to 1");
+        }
+        let factor = self.request_factor;
+        if !(1.0..=1000.0).contains(&factor) {
+            return refuse("request_factor", factor.to_string(), "a number from 1 to 1000");
         }
         let times = [
             ("min_lease_s", self.min_lease_us),

@@ -5,7 +5,7 @@ use crate::workload::{Claim, JobSpec};
 use themis_core::app::{AppState, Job};
 use themis_core::auction::Rules;
 use themis_core::cluster::{Bundle, FreeSet, Topology};
-use themis_core::fairness::{FilterKey, OutsideContext};
+use themis_core::fairness::{FilterKey, OutsideContext, TIdReading};
 use themis_core::schedulers::AppScheduler;
 
 /// An app with the numbers of its jobs.
@@ -60,6 +60,31 @@ impl<'a> View<'a> {
         self.state.active.iter().copied().filter(|app| self.state.unmet(*app) > 0)
     }
 
+    /// Now.
+    pub fn now_us(&self) -> i64 {
+        self.state.now_us
+    }
+
+    /// Length of a lease.
+    pub fn lease_s(&self) -> f64 {
+        self.state.settings.lease_us as f64 / 1e6
+    }
+
+    /// The active apps, in tie order.
+    pub fn active_apps(&self) -> impl Iterator<Item = u32> + '_ {
+        self.state.active.iter().copied()
+    }
+
+    /// When an app arrived.
+    pub fn arrival_us(&self, app: u32) -> i64 {
+        self.state.apps[app as usize].arrival_us
+    }
+
+    /// The `demand_capped` ideal time of an app as one of `n`.
+    pub fn fair_time_s(&self, app: u32, n: f64) -> f64 {
+        self.state.t_id_read_s(app, TIdReading::DemandCapped, n).max(f64::MIN_POSITIVE)
+    }
+
     /// Number of active apps.
     pub fn active(&self) -> usize {
         self.state.active.len()
@@ -79,6 +104,32 @@ impl<'a> View<'a> {
     /// Jobs without GPUs by (submission, number).
     pub fn waiting_jobs(&self) -> impl Iterator<Item = u32> + '_ {
         self.state.waiting.iter().map(|(_, job)| *job)
+    }
+
+    /// Jobs with GPUs: number, GPUs, and since when it has had these.
+    pub fn running_jobs(&self) -> impl Iterator<Item = (u32, u32, i64)> + '_ {
+        let open = self.active_apps().flat_map(|app| &self.state.apps[app as usize].open);
+        open.filter_map(|job| {
+            let run = &self.state.jobs[*job as usize];
+            let gpus = run.gpus.len() as u32;
+            (gpus > 0).then_some((*job, gpus, run.switched_us))
+        })
+    }
+
+    /// The time that a job's user asks for: its whole work on its gang, perfectly placed, times
+    /// `request_factor`.
+    pub fn requested_us(&self, job: u32) -> i64 {
+        let spec = self.spec(job);
+        let alone_us = spec.work_gpu_us / f64::from(spec.gang.max(1));
+        (alone_us * self.state.settings.request_factor).ceil() as i64
+    }
+
+    /// The loss of a job after so much more work, where its curve is known.
+    pub fn loss_after(&self, job: u32, more_gpu_s: f64) -> Option<f64> {
+        let (spec, run) = (self.spec(job), &self.state.jobs[job as usize]);
+        let left = (run.work_left_at(self.state.now_us) - more_gpu_s * 1e6).max(0.0);
+        let share = 1.0 - left / spec.work_gpu_us;
+        Some(spec.curve?.at(spec.iterations? * share))
     }
 
     /// GPUs that an app's cap still allows.

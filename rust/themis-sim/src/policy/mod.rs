@@ -3,8 +3,10 @@
 //! A policy looks at a [`View`] and answers with grants; only the engine changes anything, after
 //! checking the answer. Adding a policy is one file and one line of [`POLICIES`].
 
+mod backfill;
 mod drf;
 mod fifo;
+mod fsp;
 mod gandiva;
 mod greedy;
 mod in_order;
@@ -13,6 +15,7 @@ mod max_rho;
 mod optimus;
 mod partition;
 mod slack;
+mod slaq;
 mod srsf;
 mod srtf;
 mod themis;
@@ -104,16 +107,19 @@ pub trait Policy {
 type Constructor = fn(&Settings) -> Box<dyn Policy>;
 
 /// Every built-in policy by name.
-pub const POLICIES: [(&str, Constructor); 11] = [
+pub const POLICIES: [(&str, Constructor); 14] = [
     ("themis", |settings| Box::new(themis::Themis::new(settings.seed))),
     ("fifo", |_| Box::new(fifo::Fifo)),
     ("tiresias", |_| Box::new(las::Las)),
+    ("fifo_backfill", |_| Box::new(backfill::FifoBackfill)),
     ("gandiva", |_| Box::new(gandiva::Gandiva)),
     ("optimus", |_| Box::new(optimus::Optimus)),
+    ("slaq", |_| Box::new(slaq::Slaq)),
     ("srtf", |_| Box::new(srtf::Srtf)),
     ("srsf", |_| Box::new(srsf::Srsf)),
     ("drf", |_| Box::new(drf::Drf)),
     ("static", |_| Box::new(partition::Partition)),
+    ("fsp", |_| Box::<fsp::Fsp>::default()),
     ("slack", |_| Box::new(slack::Slack)),
     ("max_rho", |_| Box::new(max_rho::MaxRho)),
 ];

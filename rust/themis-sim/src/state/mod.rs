@@ -17,6 +17,7 @@ use crate::tenure::{EndedBy, LeaseClock, Tenures};
 use crate::workload::{AppSpec, JobSpec, Workload};
 use themis_core::app::Demand;
 use themis_core::cluster::Topology;
+use themis_core::fairness::TIdReading;
 use themis_core::schedulers::AppScheduler;
 
 /// How many apps want more GPUs than they keep, and how many hold some.
@@ -263,8 +264,13 @@ impl<'w> State<'w> {
 
     /// `T_ID` of an app in seconds: of its scheduler's budget, or of what was submitted so far.
     pub(crate) fn t_id_s(&self, app: u32, n_avg: f64) -> f64 {
+        self.t_id_read_s(app, self.settings.t_id, n_avg)
+    }
+
+    /// The same in any reading.
+    pub(crate) fn t_id_read_s(&self, app: u32, reading: TIdReading, n_avg: f64) -> f64 {
         let budget: Option<&[Demand]> = self.schedulers[app as usize].budget();
         let gpus = self.topology.gpus();
-        self.apps[app as usize].t_id_s(budget, self.settings.t_id, gpus, n_avg)
+        self.apps[app as usize].t_id_s(budget, reading, gpus, n_avg)
     }
 }
