@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from themis._core import __version__, build_info
+    from themis.agents import Agent, AppView, Goal, JobReport, Verdict
     from themis.auction import clear_auction
     from themis.auction_file import AuctionRequest, read_auction
     from themis.auction_outcome import AuctionOutcome
@@ -26,7 +27,14 @@ if TYPE_CHECKING:
     from themis.cluster import Cluster
     from themis.comparing import compare
     from themis.comparison import Comparison
-    from themis.errors import ClusterError, PolicyError, ScenarioError, ThemisError, TraceError
+    from themis.errors import (
+        AgentError,
+        ClusterError,
+        PolicyError,
+        ScenarioError,
+        ThemisError,
+        TraceError,
+    )
     from themis.machine_lists import read_cluster
     from themis.policies import POLICIES
     from themis.profiles import PROFILES, Profile
@@ -42,7 +50,10 @@ if TYPE_CHECKING:
 __all__ = [
     "POLICIES",
     "PROFILES",
+    "Agent",
+    "AgentError",
     "AppState",
+    "AppView",
     "AuctionOutcome",
     "AuctionRequest",
     "Bid",
@@ -50,6 +61,8 @@ __all__ = [
     "Cluster",
     "ClusterError",
     "Comparison",
+    "Goal",
+    "JobReport",
     "Offer",
     "PolicyError",
     "Profile",
@@ -59,6 +72,7 @@ __all__ = [
     "Sweep",
     "ThemisError",
     "TraceError",
+    "Verdict",
     "Workload",
     "__version__",
     "build_info",
@@ -78,6 +92,7 @@ __all__ = [
 
 _HOMES = {
     "_core": ("__version__", "build_info"),
+    "agents": ("Agent", "AppView", "Goal", "JobReport", "Verdict"),
     "auction": ("clear_auction",),
     "auction_file": ("AuctionRequest", "read_auction"),
     "auction_outcome": ("AuctionOutcome",),
@@ -86,7 +101,14 @@ _HOMES = {
     "cluster": ("Cluster",),
     "comparing": ("compare",),
     "comparison": ("Comparison",),
-    "errors": ("ClusterError", "PolicyError", "ScenarioError", "ThemisError", "TraceError"),
+    "errors": (
+        "AgentError",
+        "ClusterError",
+        "PolicyError",
+        "ScenarioError",
+        "ThemisError",
+        "TraceError",
+    ),
     "sweeps": ("Sweep", "load_sweep", "sweep"),
     "synthetic": ("generate",),
     "machine_lists": ("read_cluster",),

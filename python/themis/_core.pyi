@@ -54,6 +54,7 @@ def simulate(
     policy: str,
     settings: Mapping[str, object],
     progress: Callable[[int, int, int], None] | None = None,
+    agents: Sequence[tuple[int, object]] = ...,
 ) -> dict[str, Any]: ...
 def clear_auction(
     slots: Sequence[tuple[int, int, int]],

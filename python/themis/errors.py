@@ -6,7 +6,14 @@ column or field, the value found, and what was expected. All are picklable.
 
 from __future__ import annotations
 
-__all__ = ["ClusterError", "PolicyError", "ScenarioError", "ThemisError", "TraceError"]
+__all__ = [
+    "AgentError",
+    "ClusterError",
+    "PolicyError",
+    "ScenarioError",
+    "ThemisError",
+    "TraceError",
+]
 
 
 class ThemisError(Exception):
@@ -27,3 +34,7 @@ class ClusterError(ThemisError, ValueError):
 
 class PolicyError(ThemisError, ValueError):
     """A policy is unknown, or gave an answer that the engine must refuse."""
+
+
+class AgentError(PolicyError):
+    """An agent gave an answer that can't be carried out; the message names agent, app and job."""

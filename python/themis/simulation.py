@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from themis import _core
+from themis.agent_driver import anew, choose_agents, drivers
+from themis.agents import Agent, Agents
 from themis.claims import claims, notes_of_lies, with_lies
 from themis.cluster import Cluster
 from themis.core_columns import workload_columns
@@ -32,6 +34,7 @@ def simulate(  # noqa: PLR0913 - the contract's signature
     seed: int = 0,
     progress: Progress | None = None,
     profiles: Mapping[str, tuple[float, float, float, float]] | None = None,
+    agents: Agents | None = None,
     **settings: object,
 ) -> Result:
     """Return what `policy` does with `workload` on `cluster`.
@@ -53,6 +56,9 @@ def simulate(  # noqa: PLR0913 - the contract's signature
     profiles
         Placement scores 1/S at slot, machine, rack and cluster by profile name, beside the
         built-in ones of :data:`themis.profiles.PROFILES`.
+    agents
+        App schedulers of one's own (docs/agents.md): a new :class:`themis.agents.Agent` by app id,
+        or a function that makes one from an app's row of `workload.apps` (None: the built-in one).
     **settings
         Fields of :class:`themis.settings.Settings`, such as ``lease_s=1200``.
 
@@ -60,9 +66,12 @@ def simulate(  # noqa: PLR0913 - the contract's signature
     ------
     ScenarioError
         `workload` or `cluster` is of another type, a setting is unknown or out of range, or the
-        workload asks for what this version lacks: weights, or GPU types on a cluster of several.
+        workload asks for what this version lacks: weights, or GPU types on a cluster of several;
+        `agents` names no app, or has something else than a new agent.
     PolicyError
         The policy is unknown.
+    AgentError
+        An agent gave an answer that can't be carried out.
     """
     if not isinstance(workload, Workload):
         raise ScenarioError(f"workload is {workload!r}: expected a Workload, as of read_trace")
@@ -74,10 +83,13 @@ def simulate(  # noqa: PLR0913 - the contract's signature
     ids = workload.apps.get_column("app_id").to_list()
     claimed = claims(ids, checked, seed)
     columns = workload_columns(workload, cluster, profiles or {}, claimed)
+    chosen = choose_agents(agents, workload)
+    others = {} if checked.liars is None else anew(agents, chosen, workload)
     core = _core.Workload(columns.apps, columns.jobs, columns.slowdowns)
     if progress is not None:
         progress(0, core.jobs, 0.0)
-    log = _core.simulate(cluster.core, core, name, rules, _in_seconds(progress))
+    asked = drivers(chosen, workload, columns)
+    log = _core.simulate(cluster.core, core, name, rules, _in_seconds(progress), asked)
     if progress is not None:
         progress(core.jobs, core.jobs, log["end_us"] / _US)
     frames = result_frames(log, workload, cluster)
@@ -85,9 +97,9 @@ def simulate(  # noqa: PLR0913 - the contract's signature
     if checked.liars is not None:
         true = {**columns.apps, **claims(ids, checked, seed, honest=True).columns()}
         again = _core.Workload(true, columns.jobs, columns.slowdowns)
-        honest = result_frames(
-            _core.simulate(cluster.core, again, name, rules, None), workload, cluster
-        )["apps"]
+        asked = drivers(others, workload, columns)
+        log = _core.simulate(cluster.core, again, name, rules, None, asked)
+        honest = result_frames(log, workload, cluster)["apps"]
     frames["apps"] = with_lies(frames["apps"], claimed, honest)
     manifest = {
         "schema_version": RESULT_SCHEMA_VERSION,
@@ -107,9 +119,16 @@ def simulate(  # noqa: PLR0913 - the contract's signature
         },
         "app_states": _counts(frames["apps"]["state"].to_list()),
         "job_states": _counts(frames["jobs"]["state"].to_list()),
-        "notes": [*columns.notes, *notes_of_lies(frames["apps"], checked)],
+        "notes": [*columns.notes, *_notes(chosen), *notes_of_lies(frames["apps"], checked)],
     }
     return Result(frames=frames, manifest=manifest)
+
+
+def _notes(agents: Mapping[str, Agent]) -> list[str]:
+    """Say whose decisions these settings do not tell."""
+    kinds = _counts([type(agent).__name__ for agent in agents.values()])
+    who = ", ".join(f"{count} by {kind}" for kind, count in kinds.items())
+    return [f"{len(agents)} apps are scheduled by agents: {who}"] if agents else []
 
 
 def _in_seconds(progress: Progress | None) -> Callable[[int, int, int], None] | None:

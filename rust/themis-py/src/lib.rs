@@ -3,6 +3,7 @@
 // Values that Python hands over arrive owned.
 #![allow(clippy::needless_pass_by_value)]
 
+mod agent;
 mod auction;
 mod columns;
 mod errors;

@@ -10,8 +10,9 @@ use themis_core::auction::{Leftover, Payment, Rules, Solver};
 use themis_core::cluster::{MachineSpec, Topology};
 use themis_core::fairness::{FilterKey, OutsideOption, TIdReading};
 use themis_core::schedulers::{LossCurve, PhaseCap, SchedulerKind, SchedulerRules};
-use themis_sim::{AppSpec, Claim, JobSpec, LeaseMode, Settings, SimError};
+use themis_sim::{AppSpec, Claim, JobSpec, LeaseMode, Settings, SimError, simulate_with};
 
+use crate::agent::{Raised, refusal, schedulers};
 use crate::columns::log_to_dict;
 use crate::errors::{TraceError, core_error, sim_error};
 use crate::names::Named;
@@ -285,8 +286,9 @@ impl SettingsInput {
 /// Plays a workload on a cluster and returns the event log as columns.
 ///
 /// `progress(jobs_ended, jobs, at_us)` is called now and then; what it raises ends the run.
+/// `agents` are (app number, driver) of apps whose schedulers are in Python.
 #[pyfunction]
-#[pyo3(signature = (cluster, workload, policy, settings, progress=None))]
+#[pyo3(signature = (cluster, workload, policy, settings, progress=None, agents=Vec::new()))]
 pub(crate) fn simulate<'py>(
     py: Python<'py>,
     cluster: &Cluster,
@@ -294,29 +296,39 @@ pub(crate) fn simulate<'py>(
     policy: &str,
     settings: SettingsInput,
     progress: Option<Py<PyAny>>,
+    agents: Vec<(u32, Py<PyAny>)>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let settings = settings.read()?;
     let (topology, specs) = (Arc::clone(&cluster.topology), &workload.specs);
-    let mut raised: Option<PyErr> = None;
-    let outcome = py.detach(|| {
-        // Made in here, since a policy need not be able to move between threads.
+    let played = py.detach(|| {
+        // Made in here, since policies and schedulers need not be able to move between threads.
+        let raised = Raised::default();
+        let schedulers = schedulers(&agents, &raised)?;
         let mut policy = themis_sim::policy_by_name(policy, &settings)
-            .ok_or_else(|| SimError::UnknownPolicy(policy.to_string()))?;
+            .ok_or_else(|| sim_error(&SimError::UnknownPolicy(policy.to_string())))?;
         let mut tell = |done: usize, all: usize, at_us: i64| {
             let told = Python::attach(|py| {
                 py.check_signals()?;
                 progress.as_ref().map_or(Ok(()), |f| f.call1(py, (done, all, at_us)).map(|_| ()))
             });
-            raised = told.err();
-            raised.is_none()
+            told.map_err(|error| raised.keep(error)).is_ok()
         };
-        themis_sim::simulate(&topology, specs, &settings, policy.as_mut(), &mut tell)
+        let policy = policy.as_mut();
+        let outcome = simulate_with(schedulers, &topology, specs, &settings, policy, &mut tell);
+        match (raised.take(), outcome) {
+            (Some(error), _) => Err(error),
+            (None, Err(SimError::Scheduler { app, job, problem })) => {
+                let driver = agents.iter().find(|(number, _)| *number == app);
+                let error = SimError::Scheduler { app, job, problem: problem.clone() };
+                Err(driver.map_or_else(
+                    || sim_error(&error),
+                    |(_, driver)| refusal(driver, job, &problem),
+                ))
+            }
+            (None, outcome) => outcome.map_err(|error| sim_error(&error)),
+        }
     });
-    match (outcome, raised) {
-        (_, Some(error)) => Err(error),
-        (Err(error), None) => Err(sim_error(&error)),
-        (Ok(log), None) => log_to_dict(py, log),
-    }
+    log_to_dict(py, played?)
 }
 
 /// Version and build profile of the extension.

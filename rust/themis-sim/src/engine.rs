@@ -8,9 +8,9 @@ use crate::apply::{carry_out, check, take_from};
 use crate::error::SimError;
 use crate::log::EventLog;
 use crate::policy::Policy;
-use crate::search::review;
+use crate::search::{review, tell_moves};
 use crate::settings::{LATEST_US, Settings};
-use crate::state::{JobPhase, State};
+use crate::state::{Agents, JobPhase, State};
 use crate::tenure::EndedBy;
 use crate::view::View;
 use crate::workload::Workload;
@@ -35,9 +35,25 @@ pub fn simulate(
     policy: &mut dyn Policy,
     progress: &mut Progress<'_>,
 ) -> Result<EventLog, SimError> {
+    simulate_with(Agents::new(), topology, workload, settings, policy, progress)
+}
+
+/// The same, with schedulers from outside for some apps, instead of those that their `stopping`
+/// names.
+///
+/// # Errors
+/// As [`simulate`]; also when such a scheduler has no answer, or one that can't be carried out.
+pub fn simulate_with(
+    agents: Agents,
+    topology: &Arc<Topology>,
+    workload: &Workload,
+    settings: &Settings,
+    policy: &mut dyn Policy,
+    progress: &mut Progress<'_>,
+) -> Result<EventLog, SimError> {
     settings.check()?;
     workload.check()?;
-    let mut engine = Engine::new(State::new(workload, Arc::clone(topology), *settings));
+    let mut engine = Engine::new(State::new(workload, Arc::clone(topology), *settings, agents));
     let horizon_us = settings.horizon_us.unwrap_or(i64::MAX);
     let mut instants: u64 = 0;
     while let Some(next_us) = engine.next_event(policy.leases()) {
@@ -104,6 +120,7 @@ impl<'w> Engine<'w> {
         if decides {
             self.decide(policy)?;
         }
+        tell_moves(&mut self.state)?;
         self.contended = self.state.is_contended();
         if policy.leases() && self.contended {
             // Leases that nobody wanted at this instant go on to their next end.

@@ -53,6 +53,12 @@ pub enum SimError {
         /// What is wrong.
         problem: String,
     },
+    /// A scheduler from outside could give no answer; whoever made it knows why.
+    #[error("scheduler of app {app}: no answer")]
+    Unanswered {
+        /// The app's number.
+        app: u32,
+    },
     /// The run goes on for longer than the clock can tell.
     #[error(
         "the run goes on beyond 4.6e12 seconds (140,000 years): set horizon_s, or check the units of the trace"

@@ -33,11 +33,12 @@ mod view;
 mod workload;
 
 pub use draws::SeededDraws;
-pub use engine::{Progress, simulate};
+pub use engine::{Progress, simulate, simulate_with};
 pub use error::SimError;
 pub use log::{AppColumns, AuctionColumns, EventLog, JobColumns, LeaseColumns, UsageColumns};
 pub use policy::{AuctionRecord, Cause, Grant, POLICIES, Plan, Policy, policy_by_name};
 pub use settings::{LeaseMode, Settings};
+pub use state::Agents;
 pub use themis_core::schedulers::{AppScheduler, SchedulerKind, SchedulerRules};
 pub use view::{Candidate, View};
 pub use workload::{AppSpec, Claim, JobSpec, Workload};

@@ -24,13 +24,13 @@ fn app_columns(state: &State<'_>) -> AppColumns {
         let useful: f64 = ids().map(|job| work_done(state, job)).sum();
         let gpu_us: i64 = ids().map(|job| state.jobs[job as usize].gpu_us).sum();
         let arrived = run.arrival_us <= state.now_us;
-        let t_id_s = if has_work && arrived && run.has_submitted() {
-            state.t_id_s(number, run.n_avg)
-        } else {
-            f64::NAN
-        };
+        // A scheduler that was never asked, or has no search, has no say either.
+        let counts = arrived && has_work;
+        let t_id_s =
+            if counts && run.has_submitted() { state.t_id_s(number, run.n_avg) } else { f64::NAN };
         let elapsed_s = (run.gpu_end_us.unwrap_or(state.now_us) - run.arrival_us) as f64 / 1e6;
-        let rest_s = if run.gpu_end_us.is_some() { 0.0 } else { time_alone(state, number, false) };
+        let open = counts && run.gpu_end_us.is_none();
+        let rest_s = if open { time_alone(state, number, false) } else { 0.0 };
         let running = run.run_gpu_us as f64;
         columns.first_gpu_us.push(run.first_gpu_us.unwrap_or(-1));
         columns.end_us.push(run.end_us.unwrap_or(-1));
@@ -38,10 +38,10 @@ fn app_columns(state: &State<'_>) -> AppColumns {
         columns.useful_gpu_us.push(useful);
         columns.slowed_gpu_us.push(running - useful);
         columns.switching_gpu_us.push(run.switching_gpu_us);
-        columns.n_avg.push(if arrived && has_work { run.n_avg } else { f64::NAN });
+        columns.n_avg.push(if counts { run.n_avg } else { f64::NAN });
         columns.t_id_s.push(t_id_s);
-        columns.t_sh_s.push(if arrived && has_work { elapsed_s + rest_s } else { f64::NAN });
-        columns.t_alone_s.push(if has_work { time_alone(state, number, true) } else { f64::NAN });
+        columns.t_sh_s.push(if counts { elapsed_s + rest_s } else { f64::NAN });
+        columns.t_alone_s.push(if counts { time_alone(state, number, true) } else { f64::NAN });
         columns.placement_score.push(if running > 0.0 {
             run.paced_gpu_us / running
         } else {

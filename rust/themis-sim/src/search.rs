@@ -3,7 +3,9 @@
 use crate::error::SimError;
 use crate::state::{JobPhase, State};
 use crate::tenure::EndedBy;
-use themis_core::schedulers::{AppView, Goal, JobReport, Standing, Verdict};
+use themis_core::schedulers::{
+    AppScheduler, AppView, Failed, Goal, JobReport, Move, Standing, Verdict,
+};
 
 /// What a scheduler sees of a job; `at_goal` are those that have just got there.
 pub(crate) fn report(state: &State<'_>, job: u32, at_goal: &[u32]) -> JobReport {
@@ -27,6 +29,8 @@ pub(crate) fn report(state: &State<'_>, job: u32, at_goal: &[u32]) -> JobReport 
         iterations: spec.iterations,
         loss: None,
         bracket: spec.bracket,
+        gpus: run.gpus.len() as u32,
+        rate: run.rate,
     };
     report.loss = spec.curve.zip(report.iterations_done()).map(|(curve, done)| curve.at(done));
     report
@@ -37,7 +41,8 @@ pub(crate) fn report(state: &State<'_>, job: u32, at_goal: &[u32]) -> JobReport 
 /// and has none.
 ///
 /// # Errors
-/// [`SimError::Scheduler`] for a verdict that can't be carried out.
+/// [`SimError::Scheduler`] for a verdict that can't be carried out, [`SimError::Unanswered`] for
+/// none.
 pub(crate) fn review(
     state: &mut State<'_>,
     app: u32,
@@ -45,7 +50,7 @@ pub(crate) fn review(
     at_goal: &[u32],
 ) -> Result<Option<Vec<u32>>, SimError> {
     let first = state.workload.apps[app as usize].first_job;
-    let verdict = ask(state, app, ended, at_goal);
+    let verdict = ask(state, app, ended, at_goal)?;
     check(state, app, &verdict, at_goal)?;
     let mut spare = Vec::new();
     for stop in verdict.stops {
@@ -63,6 +68,7 @@ pub(crate) fn review(
         }
     }
     if verdict.over.is_none() && state.apps[app as usize].unfinished > 0 {
+        check_goes_on(state, app)?;
         return Ok(Some(spare));
     }
     state.release(&sorted(spare), EndedBy::JobEnd);
@@ -70,23 +76,75 @@ pub(crate) fn review(
     Ok(None)
 }
 
-fn ask(state: &mut State<'_>, app: u32, ended: &[u32], at_goal: &[u32]) -> Verdict {
+fn ask(
+    state: &mut State<'_>,
+    app: u32,
+    ended: &[u32],
+    at_goal: &[u32],
+) -> Result<Verdict, SimError> {
     let spec = &state.workload.apps[app as usize];
-    let mut schedulers = std::mem::take(&mut state.schedulers);
     let mut reported: Vec<usize> =
         ended.iter().chain(at_goal).map(|job| (job - spec.first_job) as usize).collect();
     reported.sort_unstable();
-    let verdict = schedulers[app as usize].review(&AppView {
-        elapsed_s: (state.now_us - spec.arrival_us) as f64 / 1e6,
-        jobs: spec.jobs as usize,
-        reported: &reported,
-        job: &|job| report(state, spec.first_job + job as u32, at_goal),
-    });
-    state.schedulers = schedulers;
-    verdict
+    consult(state, app, &reported, at_goal, |scheduler, view| scheduler.review(view))
 }
 
-/// Refuses goals that lie behind a job, and decisions about jobs that have ended.
+/// Shows an app to its scheduler.
+fn consult<T>(
+    state: &mut State<'_>,
+    app: u32,
+    reported: &[usize],
+    at_goal: &[u32],
+    with: impl FnOnce(&mut dyn AppScheduler, &AppView<'_>) -> Result<T, Failed>,
+) -> Result<T, SimError> {
+    let spec = &state.workload.apps[app as usize];
+    let mut schedulers = std::mem::take(&mut state.schedulers);
+    let view = AppView {
+        elapsed_s: (state.now_us - spec.arrival_us) as f64 / 1e6,
+        jobs: spec.jobs as usize,
+        reported,
+        job: &|job| report(state, spec.first_job + job as u32, at_goal),
+    };
+    let answer = with(schedulers[app as usize].as_mut(), &view);
+    state.schedulers = schedulers;
+    answer.map_err(|Failed| SimError::Unanswered { app })
+}
+
+/// Tells the schedulers that listen what moved at this instant.
+///
+/// # Errors
+/// [`SimError::Unanswered`] where one can't go on.
+pub(crate) fn tell_moves(state: &mut State<'_>) -> Result<(), SimError> {
+    let mut moves = std::mem::take(&mut state.moves);
+    moves.sort_by_key(|(app, _)| *app);
+    for of_app in moves.chunk_by(|a, b| a.0 == b.0) {
+        let news: Vec<Move> = of_app.iter().map(|(_, news)| *news).collect();
+        consult(state, of_app[0].0, &[], &[], |scheduler, view| scheduler.moved(view, &news))?;
+    }
+    Ok(())
+}
+
+/// Refuses to let an app wait for ever: all that is left of it has paused.
+fn check_goes_on(state: &State<'_>, app: u32) -> Result<(), SimError> {
+    if !state.apps[app as usize].open.is_empty() {
+        return Ok(());
+    }
+    let spec = &state.workload.apps[app as usize];
+    let phase = |job: u32| state.jobs[job as usize].phase;
+    let mut left = spec.job_ids().filter(|job| !phase(*job).is_final()).peekable();
+    let Some(first) = left.peek().copied() else { return Ok(()) };
+    if left.all(|job| phase(job) == JobPhase::Paused) {
+        let job = (first - spec.first_job) as usize;
+        let problem = "pauses like all that is left of the app, for ever; a new goal, a stop, or \
+                       the end of the app"
+            .to_string();
+        return Err(SimError::Scheduler { app, job, problem });
+    }
+    Ok(())
+}
+
+/// Refuses goals that lie behind a job or that it does not need, and decisions about jobs that
+/// have ended.
 fn check(state: &State<'_>, app: u32, verdict: &Verdict, at_goal: &[u32]) -> Result<(), SimError> {
     let spec = &state.workload.apps[app as usize];
     let refuse = |job: usize, problem: String| Err(SimError::Scheduler { app, job, problem });
@@ -105,6 +163,9 @@ fn check(state: &State<'_>, app: u32, verdict: &Verdict, at_goal: &[u32]) -> Res
         }
         let number = spec.first_job + *job as u32;
         let report = report(state, number, at_goal);
+        if !report.competes {
+            return refuse(*job, "has a goal, but no work that needs GPUs here".to_string());
+        }
         let ahead = goal.until_gpu_s > report.done_gpu_s;
         if !ahead || goal.until_gpu_s > report.work_gpu_s * (1.0 + 1e-9) {
             let (until, done) = (goal.until_gpu_s, report.done_gpu_s);

@@ -11,7 +11,9 @@
 //! What is to come is estimated from the median job of those that are left, since the survivors are
 //! not known. Cost: O(jobs log jobs) at the end of a phase, O(jobs) a report, nothing a bid.
 
-use super::{AppScheduler, AppView, Goal, JobReport, Least, Piece, Standing, Stop, Verdict};
+use super::{
+    AppScheduler, AppView, Failed, Goal, JobReport, Least, Piece, Standing, Stop, Verdict,
+};
 use crate::app::{Demand, divide};
 
 /// How many GPUs a job can use in later phases.
@@ -126,7 +128,7 @@ impl Halving {
 }
 
 impl AppScheduler for Halving {
-    fn review(&mut self, app: &AppView<'_>) -> Verdict {
+    fn review(&mut self, app: &AppView<'_>) -> Result<Verdict, Failed> {
         let mut verdict = Verdict::default();
         let begins = self.brackets.is_empty();
         if begins {
@@ -148,7 +150,7 @@ impl AppScheduler for Halving {
         if moved {
             self.later = self.outlook(app, 1);
         }
-        verdict
+        Ok(verdict)
     }
 
     fn later(&self) -> &[Demand] {

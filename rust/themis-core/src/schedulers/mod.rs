@@ -119,6 +119,10 @@ pub struct JobReport {
     pub loss: Option<f64>,
     /// The bracket of a `HyperBand` search that it belongs to.
     pub bracket: u32,
+    /// GPUs that it holds.
+    pub gpus: u32,
+    /// GPU-seconds of work a second on them, once it is over a switch.
+    pub rate: f64,
 }
 
 impl JobReport {
@@ -214,12 +218,44 @@ pub enum Least {
     Any(Vec<Chain>),
 }
 
+/// GPUs that a job gained and lost at one instant; both when it went on elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Move {
+    /// Which job.
+    pub job: usize,
+    /// GPUs that it has now and did not have.
+    pub gained: u32,
+    /// GPUs that it had and was not granted again.
+    pub lost: u32,
+}
+
+/// A scheduler from outside could give no answer; whoever made it knows why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Failed;
+
 /// The decisions of an app scheduler. The defaults are those of an app whose jobs all run to their
 /// ends.
 pub trait AppScheduler: Debug {
     /// Decides when the app arrives (nothing has reported yet) and whenever jobs of it report.
     /// Until told otherwise a job's goal is its whole work.
-    fn review(&mut self, app: &AppView<'_>) -> Verdict;
+    ///
+    /// # Errors
+    /// It has no answer; the run ends.
+    fn review(&mut self, app: &AppView<'_>) -> Result<Verdict, Failed>;
+
+    /// Whether it wants to hear of [`Move`]s.
+    fn listens(&self) -> bool {
+        false
+    }
+
+    /// Hears which of its jobs were granted GPUs or had some revoked, after a whole decision was
+    /// carried out. GPUs that a job leaves when it ends or pauses are no news.
+    ///
+    /// # Errors
+    /// It can't go on; the run ends.
+    fn moved(&mut self, _app: &AppView<'_>, _moves: &[Move]) -> Result<(), Failed> {
+        Ok(())
+    }
 
     /// Which jobs the app waits for.
     fn waits_for(&self) -> Stopping {

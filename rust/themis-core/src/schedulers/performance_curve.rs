@@ -12,7 +12,7 @@
 
 use super::curve::Fit;
 use super::{
-    AppScheduler, AppView, Goal, JobReport, Least, SchedulerRules, Standing, Stop, Verdict,
+    AppScheduler, AppView, Failed, Goal, JobReport, Least, SchedulerRules, Standing, Stop, Verdict,
 };
 
 /// A search by loss curves.
@@ -101,7 +101,7 @@ fn first_step(worst: impl Fn(f64) -> f64, target: f64, now: f64, all: f64, step:
 }
 
 impl AppScheduler for PerformanceCurve {
-    fn review(&mut self, app: &AppView<'_>) -> Verdict {
+    fn review(&mut self, app: &AppView<'_>) -> Result<Verdict, Failed> {
         let mut verdict = Verdict::default();
         if self.candidates.is_empty() {
             self.candidates = vec![Candidate::default(); app.jobs];
@@ -111,7 +111,7 @@ impl AppScheduler for PerformanceCurve {
                     verdict.goals.push((job, self.next(job, &report)));
                 }
             }
-            return verdict;
+            return Ok(verdict);
         }
         for job in app.reported.iter().copied() {
             let report = (app.job)(job);
@@ -128,7 +128,7 @@ impl AppScheduler for PerformanceCurve {
             }
         }
         if verdict.over.is_some() {
-            return verdict;
+            return Ok(verdict);
         }
         let (best, poor) = self.poor();
         for job in poor {
@@ -141,7 +141,7 @@ impl AppScheduler for PerformanceCurve {
                 verdict.stops.push(Stop { job, done: false, reason });
             }
         }
-        verdict
+        Ok(verdict)
     }
 
     fn expected_gpu_s(&self, job: usize) -> Option<f64> {

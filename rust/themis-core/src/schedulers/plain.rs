@@ -4,7 +4,7 @@
 //! one of lowest loss is the answer: the same schedule, another reading of the result. `first` ends
 //! with the first job that is done. Cost: O(1) a review for `all`, O(jobs) for `first`.
 
-use super::{AppScheduler, AppView, Least, Standing, Verdict};
+use super::{AppScheduler, AppView, Failed, Least, Standing, Verdict};
 use crate::app::Stopping;
 
 /// Every job runs to its end.
@@ -12,8 +12,8 @@ use crate::app::Stopping;
 pub struct All;
 
 impl AppScheduler for All {
-    fn review(&mut self, _app: &AppView<'_>) -> Verdict {
-        Verdict::default()
+    fn review(&mut self, _app: &AppView<'_>) -> Result<Verdict, Failed> {
+        Ok(Verdict::default())
     }
 }
 
@@ -23,17 +23,17 @@ impl AppScheduler for All {
 pub struct First;
 
 impl AppScheduler for First {
-    fn review(&mut self, app: &AppView<'_>) -> Verdict {
+    fn review(&mut self, app: &AppView<'_>) -> Result<Verdict, Failed> {
         let any = app.competitors().next().is_some();
         let is_first = |job: &usize| {
             let report = (app.job)(*job);
             report.standing == Standing::Done && (report.competes || !any)
         };
         let over = app.reported.iter().any(is_first);
-        Verdict {
+        Ok(Verdict {
             over: over.then(|| "another job of its app was done first".to_string()),
             ..Verdict::default()
-        }
+        })
     }
 
     fn waits_for(&self) -> Stopping {

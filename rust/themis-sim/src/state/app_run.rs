@@ -18,8 +18,8 @@ pub(crate) struct AppRun {
     pub(crate) unfinished_gpu: u32,
     /// Submitted, unfinished jobs that want GPUs, by number.
     pub(crate) open: Vec<u32>,
-    /// Most GPUs that those can use.
-    pub(crate) demand: u32,
+    /// Most GPUs that those can use in all.
+    pub(crate) demand: u64,
     /// GPUs that it holds, and those of them whose lease has just run out.
     pub(crate) gpus: u32,
     pub(crate) expired: u32,
@@ -87,7 +87,7 @@ impl AppRun {
     pub(crate) fn open_job(&mut self, job: u32, max: u32) {
         if let Err(at) = self.open.binary_search(&job) {
             self.open.insert(at, job);
-            self.demand += max;
+            self.demand += u64::from(max);
         }
     }
 
@@ -111,13 +111,14 @@ impl AppRun {
     pub(crate) fn close_job(&mut self, job: u32, max: u32) {
         if let Ok(at) = self.open.binary_search(&job) {
             self.open.remove(at);
-            self.demand -= max;
+            self.demand -= u64::from(max);
         }
     }
 
     /// GPUs that it could use beyond those it keeps.
     pub(crate) fn unmet(&self) -> u32 {
-        self.demand.min(self.cap).saturating_sub(self.gpus - self.expired)
+        let most = self.demand.min(u64::from(self.cap)) as u32;
+        most.saturating_sub(self.gpus - self.expired)
     }
 
     /// True when a job that wants GPUs was submitted.

@@ -6,7 +6,7 @@ mod job_run;
 pub(crate) use app_run::AppRun;
 pub(crate) use job_run::{JobPhase, JobRun};
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::contention::Contention;
@@ -18,7 +18,10 @@ use crate::workload::{AppSpec, JobSpec, Workload};
 use themis_core::app::Demand;
 use themis_core::cluster::Topology;
 use themis_core::fairness::TIdReading;
-use themis_core::schedulers::AppScheduler;
+use themis_core::schedulers::{AppScheduler, Move};
+
+/// Schedulers from outside, by app number.
+pub type Agents = BTreeMap<u32, Box<dyn AppScheduler>>;
 
 /// How many apps want more GPUs than they keep, and how many hold some.
 #[derive(Clone, Copy, Debug, Default)]
@@ -37,6 +40,8 @@ pub(crate) struct State<'w> {
     pub(crate) apps: Vec<AppRun>,
     /// One an app.
     pub(crate) schedulers: Vec<Box<dyn AppScheduler>>,
+    /// (app, what moved) that a listening scheduler has not heard of yet.
+    pub(crate) moves: Vec<(u32, Move)>,
     /// Apps that arrived, want GPUs some day, and are not finished; by number.
     pub(crate) active: Vec<u32>,
     /// Jobs without GPUs by (submission, number).
@@ -57,14 +62,20 @@ pub(crate) struct State<'w> {
 }
 
 impl<'w> State<'w> {
-    pub(crate) fn new(workload: &'w Workload, topology: Arc<Topology>, settings: Settings) -> Self {
+    pub(crate) fn new(
+        workload: &'w Workload,
+        topology: Arc<Topology>,
+        settings: Settings,
+        mut agents: Agents,
+    ) -> Self {
         let cap = |spec: &JobSpec| workload.apps[spec.app as usize].max_gpus;
         let jobs = workload.jobs.iter().map(|spec| JobRun::new(spec, cap(spec), &topology));
         let jobs = jobs.collect();
         let rules = &settings.schedulers;
-        let scheduler =
-            |app: &AppSpec| app.stopping.scheduler(rules, app.max_gpus, app.target_loss);
-        let schedulers: Vec<_> = workload.apps.iter().map(scheduler).collect();
+        let native = |app: &AppSpec| app.stopping.scheduler(rules, app.max_gpus, app.target_loss);
+        let mut scheduler =
+            |(n, app): (u32, &AppSpec)| agents.remove(&n).unwrap_or_else(|| native(app));
+        let schedulers: Vec<_> = (0..).zip(&workload.apps).map(&mut scheduler).collect();
         let apps = workload.apps.iter().zip(&schedulers);
         let apps = apps.map(|(spec, scheduler)| AppRun::new(spec, scheduler.waits_for())).collect();
         let mut state = Self {
@@ -74,6 +85,7 @@ impl<'w> State<'w> {
             jobs,
             apps,
             schedulers,
+            moves: Vec::new(),
             active: Vec::new(),
             waiting: BTreeSet::new(),
             misplaced: 0,
@@ -138,6 +150,13 @@ impl<'w> State<'w> {
         let run = &mut self.jobs[job as usize];
         let app = &mut self.apps[spec.app as usize];
         let now_us = self.now_us;
+        if self.schedulers[spec.app as usize].listens() {
+            let new = |a: &[u32], b: &[u32]| a.iter().filter(|g| !b.contains(g)).count() as u32;
+            let (gained, lost) = (new(&gpus, &run.gpus), new(&run.gpus, &gpus));
+            let first_job = self.workload.apps[spec.app as usize].first_job;
+            let job = (job - first_job) as usize;
+            self.moves.push((spec.app, Move { job, gained, lost }));
+        }
         self.misplaced -= u32::from(run.is_misplaced());
         self.log.stop_work(run, now_us);
         app.set_gpus(app.gpus - run.gpus.len() as u32 + gpus.len() as u32, now_us);
@@ -206,7 +225,7 @@ impl<'w> State<'w> {
         self.misplaced -= u32::from(run.is_misplaced());
         if run.phase == JobPhase::Open {
             let app = &mut self.apps[spec.app as usize];
-            app.demand = app.demand - run.max + max;
+            app.demand = app.demand - u64::from(run.max) + u64::from(max);
         }
         run.aim(beyond, max, spec, &self.topology);
         self.misplaced += u32::from(run.is_misplaced());
