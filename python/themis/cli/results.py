@@ -14,7 +14,16 @@ from themis.errors import ThemisError
 if TYPE_CHECKING:
     from themis.workload import Workload
 
-__all__ = ["Summary", "check_output", "check_page", "metric_table", "over_seeds", "say_remarks"]
+__all__ = [
+    "Summary",
+    "check_output",
+    "check_page",
+    "metric_table",
+    "over_seeds",
+    "say_remarks",
+    "scaled",
+    "titled",
+]
 
 Summary = Mapping[str, float | bool | None]
 """Metrics of a run by name."""
@@ -67,19 +76,28 @@ def metric_table(title: str, columns: Mapping[str, Summary]) -> Table:
 
     Times are in hours and GPU time in GPU-hours; metrics that no column has are left out.
     """
-    from themis.metrics.catalogue import CATALOGUE  # noqa: PLC0415 - on use
-
     rows: list[Sequence[Cell]] = []
     for name in _SHOWN:
-        metric = CATALOGUE[name]
+        heading, scale = titled(name)
         cells = [summary.get(name) for summary in columns.values()]
         if all(cell is None for cell in cells):
             continue
-        unit = _IN_HOURS.get(metric.unit)
-        if unit is not None:
-            cells = [None if cell is None else cell / _HOUR_S for cell in cells]
-        rows.append([f"{metric.title} ({unit})" if unit else metric.title, *cells])
+        rows.append([heading, *(scaled(cell, scale) for cell in cells)])
     return Table(title=title, columns=["", *columns], rows=rows)
+
+
+def titled(name: str) -> tuple[str, float | None]:
+    """Return a metric's title, with its unit where it is shown in hours, and what to divide by."""
+    from themis.metrics.catalogue import CATALOGUE  # noqa: PLC0415 - on use
+
+    metric = CATALOGUE[name]
+    unit = _IN_HOURS.get(metric.unit)
+    return (metric.title, None) if unit is None else (f"{metric.title} ({unit})", _HOUR_S)
+
+
+def scaled(value: float | None, scale: float | None) -> float | None:
+    """Return a metric's value as it is shown under the title of :func:`titled`."""
+    return value if scale is None or value is None else value / scale
 
 
 def over_seeds(runs: Sequence[tuple[str, Summary]]) -> dict[str, Summary]:

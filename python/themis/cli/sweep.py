@@ -18,6 +18,7 @@ from themis.cli.options import (
     threads_option,
 )
 from themis.cli.progress import run_bar
+from themis.cli.results import scaled, titled
 from themis.cli.scenario_flags import ScenarioFlags, say_scenario, scenario_flags
 
 if TYPE_CHECKING:
@@ -166,13 +167,14 @@ def _show(sweep: Sweep, *, as_json: bool) -> None:
     if as_json:
         print_json({**sweep.summary(), "path": str(place)})
         return
-    from themis.metrics.catalogue import CATALOGUE  # noqa: PLC0415 - on use
-
-    titles = [CATALOGUE[name].title for name in _SHOWN]
+    titles = [titled(name) for name in _SHOWN]
     rows: list[list[Cell]] = [
-        [row[name] for name in (*sweep.axes, "state", *_SHOWN)] for row in sweep.runs.to_dicts()
+        [row[key] for key in (*sweep.axes, "state")]
+        + [scaled(row[name], scale) for name, (_, scale) in zip(_SHOWN, titles, strict=True)]
+        for row in sweep.runs.to_dicts()
     ]
-    print_table(Table(title=repr(sweep), columns=[*sweep.axes, "state", *titles], rows=rows))
+    columns = [*sweep.axes, "state", *(title for title, _ in titles)]
+    print_table(Table(title=f"{len(sweep.plan)} runs", columns=columns, rows=rows))
     click.echo(f"sweep: {place}")
 
 

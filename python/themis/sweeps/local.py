@@ -17,7 +17,7 @@ from collections.abc import Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from queue import SimpleQueue
 
-from themis.sweeps.play import Outcome, Task
+from themis.sweeps.play import ONE_THREAD, Outcome, Task
 
 __all__ = ["play_locally"]
 
@@ -102,7 +102,7 @@ class _Worker:
 
 def _start() -> subprocess.Popen[str]:
     environment = {
-        "POLARS_MAX_THREADS": "1",  # the runs are what is parallel
+        **ONE_THREAD,
         **os.environ,
         "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
     }

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import logging
 import os
 import tempfile
 from collections.abc import Generator, Iterator, Sequence
@@ -18,7 +19,7 @@ from types import ModuleType
 from themis import _core
 from themis.atomic_directory import new_directory
 from themis.errors import ThemisError
-from themis.sweeps.play import Outcome, Task, play
+from themis.sweeps.play import ONE_THREAD, Outcome, Task, play
 
 __all__ = ["load_ray", "play_on_ray"]
 
@@ -47,7 +48,7 @@ def play_on_ray(tasks: Sequence[Task], workers: int | None) -> Generator[Outcome
     if not tasks:
         return
     with _connected(ray, workers):
-        remote = ray.remote(num_cpus=1)(_play_there)
+        remote = ray.remote(num_cpus=1, runtime_env={"env_vars": ONE_THREAD})(_play_there)
         most = workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
         waiting = iter(tasks)
         running: dict[object, Task] = {}
@@ -109,14 +110,10 @@ def _connected(ray: ModuleType, workers: int | None) -> Iterator[None]:
     if ray.is_initialized():
         yield
         return
-    there = os.environ.get("RAY_ADDRESS")
+    here = {"address": "local", "num_cpus": workers, "include_dashboard": False}
+    where = {} if os.environ.get("RAY_ADDRESS") else here
     try:
-        if there:
-            ray.init(log_to_driver=False)
-        else:
-            ray.init(
-                address="local", num_cpus=workers, include_dashboard=False, log_to_driver=False
-            )
+        ray.init(**where, log_to_driver=False, logging_level=logging.ERROR)
     except (ConnectionError, RuntimeError, ValueError) as error:
         raise ThemisError(f"the Ray cluster does not answer: {error}") from None
     try:

@@ -1,8 +1,4 @@
-"""One run of a sweep: played and written by whichever process it was given to.
-
-Nothing heavy is imported here before a run is played: a worker first says how many threads it
-may use.
-"""
+"""One run of a sweep: played and written by whichever process it was given to."""
 
 from __future__ import annotations
 
@@ -10,16 +6,17 @@ import tomllib
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from themis.cluster import Cluster
 from themis.errors import ThemisError
+from themis.scenario import Scenario
+from themis.simulation import simulate
+from themis.workload import Workload
 
-if TYPE_CHECKING:
-    from themis.cluster import Cluster
-    from themis.scenario import Scenario
-    from themis.workload import Workload
+__all__ = ["ONE_THREAD", "Outcome", "Task", "inputs_only", "play"]
 
-__all__ = ["Outcome", "Task", "inputs_only", "play"]
+ONE_THREAD = {"POLARS_MAX_THREADS": "1"}
+"""Environment of a process that plays runs: the runs are what is parallel."""
 
 
 @dataclass(frozen=True)
@@ -61,9 +58,6 @@ def play(task: Task) -> Outcome:
 
 
 def _play(task: Task) -> None:
-    from themis.scenario import Scenario  # noqa: PLC0415 - see above
-    from themis.simulation import simulate  # noqa: PLC0415 - the same
-
     scenario = Scenario.parse(tomllib.loads(task.scenario), directory=Path("/"))
     experiment = scenario.experiment(*_inputs(inputs_only(scenario)))
     result = simulate(
@@ -91,8 +85,6 @@ def inputs_only(scenario: Scenario) -> str:
 @lru_cache(maxsize=1)
 def _inputs(scenario: str) -> tuple[Workload, Cluster]:
     """Build a workload and a cluster; runs that share them follow one another."""
-    from themis.scenario import Scenario  # noqa: PLC0415 - see above
-
     return Scenario.parse(tomllib.loads(scenario), directory=Path("/")).build_inputs()
 
 
