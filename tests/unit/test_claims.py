@@ -85,6 +85,14 @@ def test_a_lie_about_work_moves_its_liar_up_the_line() -> None:
     assert result.manifest["notes"] == [note]
 
 
+@pytest.mark.parametrize(("policy", "by"), [("slack", 0.1), ("srtf", -0.1), ("srsf", -0.1)])
+def test_a_lie_about_work_moves_its_liar_up_other_lines(policy: str, by: float) -> None:
+    jobs = [Job("a", 0, 1, 100), Job("b", 0, 1, 100)]
+    lie = {"apps": ["b"], "term": "work", "by": by}
+    assert ends(play("1x1", jobs, policy)) == {"a": 100, "b": 200}
+    assert ends(play("1x1", jobs, policy, liars=lie)) == {"a": 200, "b": 100}
+
+
 def test_lies_change_bids_and_nothing_else() -> None:
     # Alone, an app gains nothing by lying, and its job runs as it truly does.
     job = [Job("a", 0, 2, 216, profile="vgg16")]
@@ -95,7 +103,7 @@ def test_lies_change_bids_and_nothing_else() -> None:
 
 def test_policies_that_take_no_bids_are_not_moved() -> None:
     jobs = [Job("a", 0, 1, 100), Job("b", 0, 1, 100), Job("c", 5, 1, 40)]
-    for policy in ("fifo", "tiresias"):
+    for policy in ("fifo", "fifo_backfill", "tiresias", "drf", "static", "fsp"):
         lied = play("1x2", jobs, policy, liars={"share": 1, "term": "work"}, bid_error=0.3)
         assert lied.apps["lie_gain_s"].to_list() == [0, 0, 0]
         assert ends(lied) == ends(play("1x2", jobs, policy))

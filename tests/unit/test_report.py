@@ -16,6 +16,7 @@ from themis.comparison import Comparison
 from themis.digest import app_rows, digest
 from themis.errors import ThemisError
 from themis.metrics.catalogue import Unit
+from themis.policies import POLICIES
 from themis.report import distributions, figures, write_report
 from themis.report.palette import policy_colours
 from themis.report.wording import worded
@@ -266,6 +267,13 @@ def test_a_policy_has_the_same_colour_in_any_company() -> None:
         assert len(set(colours.values())) == len(company)
     assert policy_colours(["tiresias", "las"])["tiresias"] == policy_colours(["las"])["las"]
     assert len(policy_colours([str(k) for k in range(20)])) == 20
+
+
+def test_every_policy_has_a_colour_of_its_own() -> None:
+    names = [policy.name for policy in POLICIES]
+    colours = policy_colours(names)
+    assert len(set(colours.values())) == len(names)
+    assert {name: policy_colours([name])[name] for name in names} == colours
 
 
 @pytest.mark.parametrize(

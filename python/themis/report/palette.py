@@ -25,6 +25,12 @@ _SERIES = {
     "#946200": "#d9a834",  # ochre
     "#3a3f9e": "#9aa0ff",  # indigo
     "#8c2f39": "#ef8791",  # crimson
+    "#0a7d8c": "#4cc9d6",  # teal
+    "#5c7a00": "#a8c545",  # olive
+    "#7b4b2a": "#c79a77",  # brown
+    "#d0307a": "#f47fb0",  # pink
+    "#1d3557": "#7fa3d1",  # navy
+    "#7a1fa2": "#c77dff",  # violet
 }
 """Colour on a light page, and the same hue on a dark one."""
 
@@ -36,7 +42,23 @@ PARTS = {
 }
 """Parts of the GPU time held."""
 
-_FIXED = {"themis": 0, "tiresias": 1, "las": 1, "fifo": 2, "max_rho": 3}
+_ORDER = (
+    "themis",
+    "tiresias",
+    "fifo",
+    "max_rho",
+    "gandiva",
+    "optimus",
+    "srtf",
+    "srsf",
+    "slaq",
+    "drf",
+    "static",
+    "fsp",
+    "slack",
+    "fifo_backfill",
+)
+_FIXED = {name: place for place, name in enumerate(_ORDER)} | {"las": 1}
 
 
 def policy_colours(labels: Sequence[str]) -> dict[str, str]:

@@ -16,8 +16,9 @@ use crate::view::View;
 /// arrival.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Fsp {
-    virtual_cluster: Shares,
-    /// When each app ends there if nobody else comes.
+    shares: Shares,
+    /// When each app ends there if nobody else comes; empty where that was not asked since
+    /// somebody came.
     ends_s: BTreeMap<u32, f64>,
 }
 
@@ -43,27 +44,36 @@ impl Policy for Fsp {
     }
 
     fn decide(&mut self, view: &View<'_>) -> Plan {
-        let mut changed = false;
-        for app in view.active_apps() {
-            let all_s = view.fair_time_s(app, 1.0);
-            let known = self.virtual_cluster.apps.get(&app);
-            if known.is_none_or(|share| share.all_s.total_cmp(&all_s).is_ne()) {
-                let since_us = if known.is_some() { view.now_us() } else { view.arrival_us(app) };
-                self.virtual_cluster.play(view, since_us as f64 / 1e6);
-                let share = self.virtual_cluster.apps.entry(app).or_default();
-                (share.all_s, share.ended_at) = (all_s, None);
-                changed = true;
-            }
-        }
-        if changed {
-            self.virtual_cluster.play(view, view.now_us() as f64 / 1e6);
-            self.virtual_cluster.forget(view);
-            let mut future = self.virtual_cluster.clone();
+        self.take_in(view);
+        let competes = view.wanting().nth(1).is_some();
+        if competes && self.ends_s.is_empty() {
+            let mut future = self.shares.clone();
             future.play(view, f64::INFINITY);
             let end_s = |(app, share): (u32, Share)| (app, share.ended_at.unwrap_or(f64::INFINITY));
             self.ends_s = future.apps.into_iter().map(end_s).collect();
         }
-        least_first(view, |app| millionths(self.ends_s[&app]))
+        least_first(view, |app| self.ends_s.get(&app).map_or(0, |end_s| millionths(*end_s)))
+    }
+}
+
+impl Fsp {
+    /// Plays the virtual cluster on to what is new in this one.
+    fn take_in(&mut self, view: &View<'_>) {
+        let before = self.shares.apps.len();
+        for app in view.active_apps() {
+            let all_s = view.fair_time_s(app, 1.0);
+            let known = self.shares.apps.get(&app);
+            if known.is_none_or(|share| share.all_s.total_cmp(&all_s).is_ne()) {
+                let since_us = if known.is_some() { view.now_us() } else { view.arrival_us(app) };
+                self.shares.play(view, since_us as f64 / 1e6);
+                let share = self.shares.apps.entry(app).or_default();
+                (share.all_s, share.ended_at) = (all_s, None);
+                self.ends_s.clear();
+            }
+        }
+        if self.shares.apps.len() > before {
+            self.shares.forget(view);
+        }
     }
 }
 

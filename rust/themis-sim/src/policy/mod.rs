@@ -2,6 +2,9 @@
 //!
 //! A policy looks at a [`View`] and answers with grants; only the engine changes anything, after
 //! checking the answer. Adding a policy is one file and one line of [`POLICIES`].
+//!
+//! Most are a key and one of three ways to serve: `in_order` where keys stand beforehand, `greedy`
+//! where what is left for an app decides its key, `fifo::in_line` where jobs keep their GPUs.
 
 mod backfill;
 mod drf;
