@@ -119,16 +119,33 @@ def simulate(  # noqa: PLR0913 - the contract's signature
         },
         "app_states": _counts(frames["apps"]["state"].to_list()),
         "job_states": _counts(frames["jobs"]["state"].to_list()),
-        "notes": [*columns.notes, *_notes(chosen), *notes_of_lies(frames["apps"], checked)],
+        "notes": [
+            *columns.notes,
+            *_notes_of_agents(chosen),
+            *_notes_of_policy(name, workload, checked),
+            *notes_of_lies(frames["apps"], checked),
+        ],
     }
     return Result(frames=frames, manifest=manifest)
 
 
-def _notes(agents: Mapping[str, Agent]) -> list[str]:
+def _notes_of_agents(agents: Mapping[str, Agent]) -> list[str]:
     """Say whose decisions these settings do not tell."""
     kinds = _counts([type(agent).__name__ for agent in agents.values()])
     who = ", ".join(f"{count} by {kind}" for kind, count in kinds.items())
     return [f"{len(agents)} apps are scheduled by agents: {who}"] if agents else []
+
+
+def _notes_of_policy(name: str, workload: Workload, settings: Settings) -> tuple[str, ...]:
+    """Say what a policy assumed that the workload does not tell."""
+    if name == "fifo_backfill":
+        times = f"{settings.request_factor:g} times what the job needs on gang_size GPUs"
+        return (f"requested times are unknown: {times} are assumed (request_factor)",)
+    unknown = workload.jobs.get_column("loss_a").null_count() if name == "slaq" else 0
+    if unknown:
+        jobs = f"{unknown} of {workload.jobs.height} jobs"
+        return (f"{jobs} have no loss curve: slaq serves them last, in order of arrival",)
+    return ()
 
 
 def _in_seconds(progress: Progress | None) -> Callable[[int, int, int], None] | None:

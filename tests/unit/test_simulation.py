@@ -227,3 +227,13 @@ def test_a_switch_longer_than_a_lease_still_lets_jobs_work(policy: str) -> None:
     assert audit(result, workload(jobs), Cluster.parse("1x1")) == []
     if policy == "tiresias":
         assert result.summary()["makespan_s"] == 1318
+
+
+def test_notes_say_what_slaq_and_backfill_assume() -> None:
+    curved = Job("b", 0, 1, 10, iterations=10.0, loss=(0.1, 1.0, 0.0))
+    assert play("1x1", [curved], "slaq").manifest["notes"] == []
+    assert play("1x1", [*ONE, curved], "slaq").manifest["notes"] == [
+        "1 of 2 jobs have no loss curve: slaq serves them last, in order of arrival"
+    ]
+    (note,) = play("1x1", ONE, "fifo_backfill", request_factor=3).manifest["notes"]
+    assert note.startswith("requested times are unknown: 3 times what the job needs")
