@@ -4,7 +4,7 @@
 //! checking the answer. Adding a policy is one file and one line of [`POLICIES`].
 //!
 //! Most are a key and one of three ways to serve: `in_order` where keys stand beforehand, `greedy`
-//! where what is left for an app decides its key, `fifo::in_line` where jobs keep their GPUs.
+//! where what is left for an app decides its key, `in_line` where jobs keep their GPUs.
 
 mod backfill;
 mod drf;
@@ -12,6 +12,7 @@ mod fifo;
 mod fsp;
 mod gandiva;
 mod greedy;
+mod in_line;
 mod in_order;
 mod las;
 mod max_rho;
