@@ -235,5 +235,5 @@ def test_notes_say_what_slaq_and_backfill_assume() -> None:
     assert play("1x1", [*ONE, curved], "slaq").manifest["notes"] == [
         "1 of 2 jobs have no loss curve: slaq serves them last, in order of arrival"
     ]
-    (note,) = play("1x1", ONE, "fifo_backfill", request_factor=3).manifest["notes"]
-    assert note.startswith("requested times are unknown: 3 times what the job needs")
+    notes = play("1x1", ONE, "fifo_backfill", request_factor=3).manifest["notes"]
+    assert "requested times are unknown: 3 times what the job needs" in str(notes)
