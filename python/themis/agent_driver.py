@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -99,7 +100,7 @@ class Driver:
             budget=None if budget is None else self._demands("budget", budget),
             later=self._demands("later", self._call(self._agent.later, view)),
             ranks=self._ranks(self._call(self._agent.order, view)),
-            expected_gpu_s=self._expected(self._call(self._agent.expected_gpu_s, view)),
+            expected_gpu_s=self._expected(self._call(self._agent.expected_gpu_s, view), view),
         )
 
     def moved(self, elapsed_s: float, moves: list[tuple[int, int, int]], rows: list[Row]) -> None:
@@ -221,10 +222,15 @@ class Driver:
             ranks[job] = float(place)
         return ranks
 
-    def _expected(self, expected: object) -> list[float | None]:
+    def _expected(self, expected: object, view: AppView) -> list[float | None]:
         found: list[float | None] = [None] * len(self._ids)
-        for job, gpu_s in self._by_job("expected_gpu_s", expected):
-            found[job] = self._number(gpu_s, "expected_gpu_s", self._ids[job])
+        for job, value in self._by_job("expected_gpu_s", expected):
+            gpu_s = self._number(value, "expected_gpu_s", self._ids[job])
+            most = view.jobs[job].work_gpu_s
+            if gpu_s > most * (1 + 1e-9):
+                problem = f"expected_gpu_s is {value!r}: expected at most its work, {most}"
+                raise self._wrong(problem, self._ids[job])
+            found[job] = gpu_s
         return found
 
     def _demands(self, what: str, demands: object) -> list[tuple[float, float, float]]:
@@ -269,13 +275,16 @@ class Driver:
     def _text(self, value: object, what: str, job: str | None = None) -> str:
         if not isinstance(value, str) or not value:
             raise self._wrong(f"{what} is {value!r}: expected the reason, in words", job)
-        return value
+        return value.encode(errors="replace").decode()  # lone surrogates have no UTF-8
 
     def _number(self, value: object, what: str, job: str | None = None) -> float:
-        good = isinstance(value, Real) and not isinstance(value, bool)
-        if not good or not 0 <= float(cast("Real", value)) < math.inf:
+        number = math.nan
+        if not isinstance(value, bool) and isinstance(value, Real):
+            with contextlib.suppress(OverflowError):
+                number = float(value)
+        if not 0 <= number < math.inf:
             raise self._wrong(f"{what} is {value!r}: expected a finite number from 0", job)
-        return float(cast("Real", value))
+        return number
 
     def _count(self, value: object, what: str, job: str | None, least: int = 1) -> int:
         good = isinstance(value, Integral) and not isinstance(value, bool)

@@ -170,6 +170,7 @@ def test_a_renewal_is_no_news() -> None:
         (Verdict(done={"a0": None}), "'a0': done is None: expected the reason"),  # type: ignore[dict-item]
         (Verdict(over=True), "over is True: expected the reason"),  # type: ignore[arg-type]
         (Verdict(kills={"a0": "x"}, done={"a0": "y"}), "'a0': is stopped, but not unfinished"),
+        (Verdict(done={"a0": "x"}), "'a0': is done, but has not begun"),
         (Verdict({"a0": Goal(9)}, {"a0": "x"}), "'a0': has a goal, but is not unfinished"),
     ],
 )
@@ -219,6 +220,8 @@ ANSWERS: list[tuple[str, object, str]] = [
     ("order", ["b"], "order names job 'b'.*: expected a job of the app"),
     ("expected_gpu_s", [5], r"expected_gpu_s is \[5\]: expected a mapping by job id"),
     ("expected_gpu_s", {"a0": -1}, "job 'a0': expected_gpu_s is -1: expected a finite number"),
+    ("expected_gpu_s", {"a0": 101}, "'a0': expected_gpu_s is 101: expected at most its work, 100"),
+    ("expected_gpu_s", {"a0": 10**400}, "'a0': expected_gpu_s is 10+: expected a finite number"),
     ("later", Demand(1, 1, 1), "later is Demand.*: expected a sequence of Demands"),
     ("later", [1], "later has 1: expected a Demand"),
     ("later", [Demand(1, float("inf"), 1)], "later: gpus is inf: expected a finite number"),

@@ -110,6 +110,7 @@ impl<'w> Engine<'w> {
     fn instant(&mut self, policy: &mut dyn Policy, decides: bool) -> Result<(), SimError> {
         // 1. Jobs that end or reach their goals.
         self.end_jobs(policy.leases())?;
+        tell_moves(&mut self.state)?;
         // 2. Arrivals.
         self.arrive()?;
         // 3. Lease expiries; they matter only when somebody competes.

@@ -156,6 +156,10 @@ fn check(state: &State<'_>, app: u32, verdict: &Verdict, at_goal: &[u32]) -> Res
         if !open(stop.job) || verdict.stops.iter().filter(|s| s.job == stop.job).count() > 1 {
             return refuse(stop.job, "is stopped, but not unfinished".to_string());
         }
+        let number = spec.first_job + stop.job as u32;
+        if stop.done && state.jobs[number as usize].start_us.is_none() {
+            return refuse(stop.job, "is done, but has not begun".to_string());
+        }
     }
     for (job, goal) in &verdict.goals {
         if !open(*job) || verdict.stops.iter().any(|stop| stop.job == *job) {
