@@ -14,18 +14,19 @@ use super::solution::Solution;
 use crate::cluster::FreeSet;
 
 /// Exchanges and placements tried at most.
-const STEPS: u32 = 4_000;
+const STEPS: u32 = 2_000;
 /// Gains below this are rounding.
 const LEAST_GAIN: f64 = 1e-9;
 
-/// The same allocation after the exchanges that raise its sum of log V.
+/// The same allocation after the exchanges that raise its sum of log V, by 1 / `thrift` of the steps.
 pub(super) fn improve(
     offer: &FreeSet,
     bids: &[Bid<'_>],
     prices: &Prices,
     known: Solution,
+    thrift: u32,
 ) -> Solution {
-    let mut floor = Floor { bids, state: Greedy::resume(offer, bids, known), left: STEPS };
+    let mut floor = Floor { bids, state: Greedy::resume(offer, bids, known), left: STEPS / thrift };
     while floor.lacking(prices).into_iter().any(|bidder| floor.serve(bidder, prices)) {}
     floor.state.fill()
 }

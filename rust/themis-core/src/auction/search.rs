@@ -21,17 +21,19 @@ use crate::cluster::{Chunks, FreeSet, Use};
 pub(super) const MOST_BIDDERS: usize = 128;
 const NODES: u32 = 20_000;
 /// Placements of one bidder's choice.
-const PLACEMENTS: u32 = 4_000;
+const PLACEMENTS: u32 = 2_500;
 
-/// The best of `known` and of the selections that could beat it.
+/// The best of `known` and of the selections that could beat it, by 1 / `thrift` of the placements.
 pub(super) fn improve(
     offer: &FreeSet,
     chunks: &Chunks,
     bids: &[Bid<'_>],
     dual: &Dual,
     known: Solution,
+    thrift: u32,
 ) -> Solution {
     let mut search = Search::new(offer, chunks, bids, dual, known);
+    search.placements /= thrift;
     let gap = dual.value - search.best.objective();
     for share in [0.125, 0.25, 0.5, 1.0] {
         search.allowance = gap * share;

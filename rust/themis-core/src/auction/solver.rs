@@ -19,6 +19,10 @@ pub(super) struct Solved {
     pub(super) knapsack: Option<(Table, Selection)>,
 }
 
+/// An allocation without a winner may cost this share (1 / `THRIFT`) of one with all: there are as
+/// many of them as winners.
+const THRIFT: u32 = 8;
+
 /// How the proportionally fair allocation is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Solver {
@@ -34,7 +38,7 @@ impl Solver {
     /// The best allocation found.
     pub(super) fn solve(self, offer: &FreeSet, chunks: &Chunks, bids: &[Bid<'_>]) -> Solved {
         match self {
-            Self::Prices => winners::solve(offer, chunks, bids),
+            Self::Prices => winners::solve(offer, chunks, bids, 1),
             Self::Greedy => {
                 let solution = Greedy::new(offer, bids).fill();
                 let dual = dual::minimise(offer, chunks, bids, Some(solution.objective()));
@@ -54,7 +58,7 @@ impl Solver {
         let others = bids.iter().enumerate().filter(|(at, _)| *at != one);
         let others: Vec<Bid<'_>> = others.map(|(_, bid)| bid.clone()).collect();
         let solution = match self {
-            Self::Prices => winners::solve(offer, chunks, &others).solution,
+            Self::Prices => winners::solve(offer, chunks, &others, THRIFT).solution,
             Self::Greedy => Greedy::new(offer, &others).fill(),
         };
         solution.objective()

@@ -24,8 +24,8 @@ use crate::cluster::{Chunks, FreeSet, Locality};
 /// Bidders up to which greedy runs first. With more, the prices alone come closer.
 const GREEDY_FIRST: usize = 600;
 
-/// The best allocation found.
-pub(super) fn solve(offer: &FreeSet, chunks: &Chunks, bids: &[Bid<'_>]) -> Solved {
+/// The best allocation found, by a share (1 / `thrift`) of the steps that few bidders may cost.
+pub(super) fn solve(offer: &FreeSet, chunks: &Chunks, bids: &[Bid<'_>], thrift: u32) -> Solved {
     let explicit = bids.iter().all(|bid| bid.bidder.is_table());
     if explicit {
         let solution = exact::improve(offer, bids, Greedy::new(offer, bids).fill());
@@ -43,9 +43,9 @@ pub(super) fn solve(offer: &FreeSet, chunks: &Chunks, bids: &[Bid<'_>]) -> Solve
         None => placed,
     };
     if !whole && bids.len() <= search::MOST_BIDDERS {
-        best = exchange::improve(offer, bids, &dual.prices, best);
-        best = search::improve(offer, chunks, bids, &dual, best);
-        best = exchange::improve(offer, bids, &dual.prices, best);
+        best = exchange::improve(offer, bids, &dual.prices, best, thrift);
+        best = search::improve(offer, chunks, bids, &dual, best, thrift);
+        best = exchange::improve(offer, bids, &dual.prices, best, thrift);
     }
     let from_table = bids.len() > FEW && !bids.iter().any(|bid| bid.bidder.is_table());
     Solved { solution: best, dual, knapsack: from_table.then_some((table, selection)) }
