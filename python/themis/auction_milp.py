@@ -233,7 +233,8 @@ def _new_solver() -> tuple[Any, Any]:
     solver: Any = vars(highspy)["_Highs"]()
     options = {
         "output_flag": False,
-        "threads": 1,
+        # Not "threads": its first user in a process decides for all, and others then fail.
+        "parallel": "off",
         "mip_rel_gap": 0.0,
         "mip_abs_gap": 1e-9,
         "mip_feasibility_tolerance": 1e-9,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import subprocess
 import sys
 from typing import TYPE_CHECKING
 
@@ -114,3 +115,20 @@ def test_the_program_is_refused_beyond_its_size_and_without_its_package(
     monkeypatch.setitem(sys.modules, "highspy", None)
     with pytest.raises(ScenarioError, match=r"pip install 'themis-sched\[milp\]'"):
         clear_auction({(0, 0, 0): 1}, [Bid("a", 2.0, [((1,), 1.0)])], solver="milp")
+
+
+def test_the_program_runs_beside_other_users_of_its_package() -> None:
+    """HiGHS lets the first model of a process decide how many threads there are."""
+    script = """
+import highspy, themis
+other = highspy.Highs()
+other.setOptionValue("threads", 2)
+other.addVar(0, 1)
+other.run()
+apps = [themis.AppState(name, 5, 40, gang_size=1, max_gpus=2, t_id_s=10) for name in "ab"]
+print("objective", themis.clear_auction({(0, 0, 0): 3}, apps, solver="milp").objective)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert "objective" in done.stdout
