@@ -1,11 +1,11 @@
 //! Exchanges: what one bidder lacks, another may give.
 //!
-//! The bidders that got least of what they would choose at the prices go first. Each tries its better
-//! patterns, best first, on free GPUs or with another bidder's win taken back, who then gets the best that is
-//! left for it. What raises the sum of log V stands.
+//! The bidders that got least of what they would choose at the prices go first. Each tries its
+//! better patterns, best first, on free GPUs or with another bidder's win taken back, who then gets
+//! the best that is left for it. What raises the sum of log V stands.
 //!
-//! Cost: [`STEPS`] exchanges and placements at most, counted, never timed. Guarantee: not worse than what it
-//! was given, and feasible throughout.
+//! Cost: [`STEPS`] exchanges and placements at most, counted, never timed. Guarantee: not worse than
+//! what it was given, and feasible throughout.
 
 use super::Bid;
 use super::greedy::Greedy;
@@ -38,7 +38,7 @@ struct Floor<'a> {
 }
 
 impl Floor<'_> {
-    /// Bidders that would choose something else at the prices, those that lack most first.
+    /// All bidders, those first whose choice at the prices is worth most more than what they have.
     fn lacking(&self, prices: &Prices) -> Vec<usize> {
         let now = &self.state.solution().log_v;
         let lack = |(at, bid): (usize, &Bid<'_>)| {
@@ -110,5 +110,45 @@ impl Floor<'_> {
         open.sort_by(|a, b| patterns[*b].log_v.total_cmp(&patterns[*a].log_v).then(a.cmp(b)));
         let nothing = self.bids[bidder].bidder.log_v_empty() > least;
         open.into_iter().any(|at| self.attempt(bidder, at)) || nothing
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::super::Bidder;
+    use super::*;
+    use crate::app::{AppState, Job, Profile, Stopping};
+    use crate::cluster::{Chunks, MachineSpec, Topology};
+
+    fn app(work: f64, far: f64) -> Bidder {
+        let profile = Profile::new([1.0, 1.0, far, far]).expect("valid");
+        let jobs = vec![Job::waiting(2, 2, work, profile)];
+        let app = AppState::new(10.0, 100.0, Stopping::All, jobs);
+        Bidder::App(app.with_rho_empty(Some(1e3)))
+    }
+
+    #[test]
+    fn a_machine_goes_to_whom_it_helps_and_the_other_spreads() {
+        let spec = |gpus| MachineSpec { rack: 0, gpus, slot_gpus: 2 };
+        let topology = Topology::new(&[spec(2), spec(1), spec(1)]).expect("valid");
+        let offer = FreeSet::full(Arc::new(topology));
+        let chunks = Chunks::of(&offer, &[2]);
+        let bidders = [app(1000.0, 1.0), app(1000.0, 4.0)];
+        let bids = bidders
+            .each_ref()
+            .map(|bidder| Bid { bidder, patterns: bidder.patterns(&offer, &chunks) });
+        // The one that feels no distance has the only machine of two; the other is spread.
+        let mut state = Greedy::new(&offer, &bids);
+        assert!(state.try_step(0, 0));
+        assert!(state.try_step(1, 0));
+        let known = state.fill();
+        let before = known.objective();
+        let after = improve(&offer, &bids, &Prices::zero(2, &[]), known, 1);
+        assert!((after.objective() - before - (2010.0_f64 / 510.0).ln()).abs() < 1e-9);
+        let slots =
+            |at: usize| after.wins[at].as_ref().map(|win| win.parts[0].bundle.iter().count());
+        assert_eq!((slots(0), slots(1)), (Some(2), Some(1)));
     }
 }

@@ -114,3 +114,50 @@ impl Contest {
         if pattern.level <= self.level { pattern.gpus() } else { 0 }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::super::Bidder;
+    use super::*;
+    use crate::app::{AppState, Job, Profile, Stopping};
+    use crate::cluster::{Chunks, MachineSpec, Topology};
+    use crate::ids::SlotId;
+
+    #[test]
+    fn holders_who_crowd_a_machine_pay_a_toll_there_and_only_there() {
+        let spec = MachineSpec { rack: 0, gpus: 4, slot_gpus: 4 };
+        let mut offer = FreeSet::full(Arc::new(Topology::new(&[spec; 3]).expect("valid")));
+        let profile = Profile::new([1.0, 1.0, 2.0, 2.0]).expect("valid");
+        let holder = |slot| {
+            let job = Job::waiting(1, 3, 1000.0, profile);
+            let mut app = AppState::new(0.0, 100.0, Stopping::All, vec![job]);
+            app.hold(0, &std::iter::once((SlotId(slot), 1)).collect());
+            app.with_rho_empty(Some(10.0))
+        };
+        let apps = [holder(0), holder(0), holder(1)];
+        for app in &apps {
+            offer.take(&app.jobs[0].held);
+        }
+        let chunks = Chunks::of(&offer, &[1]);
+        let bidders = apps.map(Bidder::App);
+        let bids = bidders
+            .each_ref()
+            .map(|bidder| Bid { bidder, patterns: bidder.patterns(&offer, &chunks) });
+        // Two more each, but only two are free beside the first two; the third is alone.
+        let contests = Contest::all(&offer, &bids);
+        assert!(contests.iter().all(|contest| contest.bidders == [0, 1] && contest.free == 2));
+        assert_eq!(contests.len(), 1);
+        let mut prices = Prices::zero(3, &contests);
+        prices.set_toll(0, &contests[0], 0.25);
+        for (bidder, toll) in [(0, 0.25), (1, 0.25), (2, 0.0)] {
+            for pattern in &bids[bidder].patterns {
+                let near = f64::from(contests[0].uses(pattern));
+                assert!((prices.cost(bidder, pattern) - toll * near).abs() < 1e-12);
+            }
+        }
+        let everything = prices.of_everything(chunks.capacity(), &contests);
+        assert!((everything - 0.5).abs() < 1e-12);
+    }
+}
