@@ -11,11 +11,19 @@ from themis.errors import ScenarioError
 from themis.settings import PolicySettings, RunSettings, Settings
 from themis.validation import unknown_key
 
-__all__ = ["SETTING_PLACES", "apply_overrides", "apply_values", "parse_text_value", "place_of"]
+__all__ = [
+    "SETTING_PLACES",
+    "apply_overrides",
+    "apply_values",
+    "parse_text_value",
+    "place_of",
+    "under",
+]
 
 SETTING_PLACES: Mapping[str, str] = {
     **{key: f"policy.{key}" for key in PolicySettings.model_fields},
     **{key: f"settings.{key}" for key in RunSettings.model_fields},
+    "preset": "preset",
 }
 """Each setting's bare name and its dotted place in a scenario."""
 
@@ -81,6 +89,20 @@ def apply_values(
             table.pop(last, None)
         else:
             table[last] = value
+    return changed
+
+
+def under(document: Mapping[str, object], settings: Mapping[str, object]) -> dict[str, object]:
+    """Return a copy of a scenario's ``document`` with ``settings`` where it says nothing of them.
+
+    What is no table is left as it is.
+    """
+    changed = _copied(document)
+    for key, value in settings.items():
+        table, name = SETTING_PLACES[key].split(".")
+        inner = changed.setdefault(table, {})
+        if isinstance(inner, dict):
+            inner.setdefault(name, value)
     return changed
 
 

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from themis.errors import ScenarioError
-from themis.overrides import SETTING_PLACES, apply_overrides
-from themis.settings import PolicySettings, RunSettings, Settings
+from themis.overrides import SETTING_PLACES, apply_overrides, under
+from themis.presets import preset_values
+from themis.settings import PolicySettings, Preset, RunSettings, Settings
 from themis.toml_text import toml_text
 from themis.transforms import (
     AnyTransform,
@@ -173,11 +174,21 @@ class Scenario(BaseModel):
 
     schema_version: Literal[1] = Field(default=1, description="version of this schema")
     seed: int = Field(default=0, ge=0, lt=2**64, description="seed of every random choice")
+    preset: Preset = Field(
+        default=None, description="settings by name, under those of policy and settings"
+    )
     cluster: ClusterTable
     workload: WorkloadTable
     policy: PolicyTable = PolicyTable()
     settings: RunSettings = RunSettings()
     sweep: SweepTable | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _over_preset(cls, document: Any) -> Any:  # noqa: ANN401 - whatever was given
+        if isinstance(document, Mapping):
+            return under(document, preset_values(document.get("preset")))
+        return document
 
     @classmethod
     def parse(
@@ -263,7 +274,7 @@ class Scenario(BaseModel):
     def experiment(self, workload: Workload, cluster: Cluster) -> Experiment:
         """Return the policy and settings of this scenario with inputs that are built already."""
         policy = self.policy.model_dump(exclude={"name"})
-        settings = Settings(**policy, **self.settings.model_dump())
+        settings = Settings(preset=self.preset, **policy, **self.settings.model_dump())
         return Experiment(workload, cluster, self.policy.name, settings, self.seed)
 
     def build_inputs(self) -> tuple[Workload, Cluster]:

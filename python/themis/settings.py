@@ -7,9 +7,10 @@ description says what the value means and in which unit.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
@@ -18,9 +19,10 @@ from pydantic import (
     model_validator,
 )
 
+from themis.presets import checked_preset, preset_values
 from themis.validation import scenario_error
 
-__all__ = ["Liars", "PolicySettings", "RunSettings", "Settings"]
+__all__ = ["Liars", "PolicySettings", "Preset", "RunSettings", "Settings"]
 
 _LONGEST_S = 1e12  # 30,000 years: keeps sums of times, in microseconds, inside 64-bit integers
 
@@ -28,6 +30,7 @@ Payment = Literal["lottery", "lease", "gpus", "gpus_random", "none"]
 Solver = Literal["prices", "greedy"]
 OutsideOption = Literal["min_bundle", "fair_share", "cached", "unbounded"]
 FilterKey = Literal["best_case", "holdings", "cached"]
+Preset = Annotated[str | None, AfterValidator(checked_preset)]
 
 
 class PolicySettings(BaseModel):
@@ -168,6 +171,18 @@ class Settings(PolicySettings, RunSettings):
     Numbers may be given as whole numbers where a fraction is meant; nothing else is converted.
     """
 
+    preset: Preset = Field(
+        default=None,
+        description="settings by name, such as nsdi20; those given beside it win; unset: none",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _over_preset(cls, values: Any) -> Any:  # noqa: ANN401 - whatever was given
+        if isinstance(values, Mapping):
+            return {**preset_values(values.get("preset")), **values}
+        return values
+
     @classmethod
     def parse(cls, values: Mapping[str, object]) -> Self:
         """Return the settings that ``values`` names, the others at their defaults.
@@ -176,6 +191,7 @@ class Settings(PolicySettings, RunSettings):
         ----------
         values
             Setting name to value, for example ``{"fairness_knob": 0.5, "payment": "none"}``.
+            Those of a ``preset`` (:data:`themis.presets.PRESETS`) stand where no other is given.
 
         Raises
         ------

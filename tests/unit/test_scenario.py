@@ -57,6 +57,7 @@ def test_relative_paths_start_at_the_folder_of_the_file(
         SMALL + '[policy]\nname = "fifo"\nfairness_knob = 0\n[settings]\nhorizon_s = 7\n',
         SMALL + 'format = "native"\noptions = {unit = "h"}\nload = 2\n',
         SMALL + '[workload.group_into_apps]\nkeys = ["user"]\n',
+        'preset = "nsdi20"\n' + SMALL + "[settings]\nlease_s = 7\n",
         'seed = 9\n[cluster]\nspec = "4"\n[workload]\ngenerate = "demo"\nparams = {apps = 3}\n',
         """
         cluster.machines = [
@@ -74,6 +75,19 @@ def test_what_is_written_reads_back_equal_and_in_full(tmp_path: Path, text: str)
     document = tomllib.loads(written)
     assert {"fairness_knob", "payment", "t_id", "min_lease_s"} < set(document["policy"])
     assert {"lease_s", "lease_mode", "restart_s", "checkpoint_s"} < set(document["settings"])
+
+
+@pytest.mark.parametrize("overrides", [[("preset", "nsdi20"), ("lease_s", "9")],
+                                       [("lease_s", "9"), ("preset", "nsdi20")]])  # fmt: skip
+def test_a_preset_lies_under_the_settings_of_file_and_flags(
+    tmp_path: Path, overrides: list[tuple[str, str]]
+) -> None:
+    path = write(tmp_path, SMALL + '[policy]\npayment = "lease"\n')
+    scenario = Scenario.load(path, overrides=overrides)
+    assert (scenario.policy.payment, scenario.policy.filter_key) == ("lease", "holdings")
+    assert (scenario.settings.lease_s, scenario.settings.lease_mode) == (9.0, "rolling")
+    document = tomllib.loads(scenario.to_toml())
+    assert (document["preset"], document["policy"]["filter_key"]) == ("nsdi20", "holdings")
 
 
 def test_overrides_are_laid_over_the_file(tmp_path: Path) -> None:
@@ -95,6 +109,15 @@ def test_overrides_are_laid_over_the_file(tmp_path: Path) -> None:
         ("sed = 1\n" + SMALL, "sed: unknown key (did you mean 'seed'?)"),
         (SMALL + "lod = 2", "workload.lod: unknown key (did you mean 'load'?)"),
         (SMALL + "load = 0", "workload.load = 0: must be > 0"),
+        (
+            SMALL + "[policy]\npreset = 'nsdi20'",
+            "policy.preset: unknown key here; it belongs to preset",
+        ),
+        ("preset = 1\n" + SMALL, "preset = 1: expected text"),
+        (
+            "preset = 'nsdi-20'\n" + SMALL,
+            "preset = 'nsdi-20': unknown preset (did you mean 'nsdi20'?): expected one of nsdi20",
+        ),
         (
             SMALL + "[settings]\npayment = 'none'",
             "settings.payment: unknown key here; it belongs to policy.payment",

@@ -5,6 +5,7 @@ import pickle
 import pytest
 
 from themis.errors import ScenarioError, ThemisError
+from themis.presets import PRESETS
 from themis.settings import Settings
 
 DEFAULTS = {
@@ -27,6 +28,7 @@ DEFAULTS = {
     "horizon_s": None,
     "bid_error": 0.0,
     "liars": None,
+    "preset": None,
 }
 
 
@@ -110,6 +112,36 @@ def test_an_unknown_name_is_refused_with_the_nearest_known_one(
         assert str(caught.value).endswith(f" (did you mean {nearest!r}?)")
     else:
         assert "known keys: " in str(caught.value)
+
+
+def test_a_preset_lies_under_the_settings_beside_it() -> None:
+    paper = Settings.parse({"preset": "nsdi20"})
+    changed = {name for name, value in paper.model_dump().items() if value != DEFAULTS[name]}
+    assert changed == {"preset", "payment", "outside_option", "filter_key", "lease_mode"}
+    assert (paper.payment, paper.lease_mode) == ("none", "rolling")
+    other = Settings.parse({"payment": "lottery", "preset": "nsdi20"})
+    assert other.model_dump() == {**paper.model_dump(), "payment": "lottery"}
+    assert Settings.parse(paper.model_dump()) == paper
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_a_preset_names_known_settings_and_values(preset: str) -> None:
+    settings = Settings.parse({"preset": preset}).model_dump()
+    assert {name: settings[name] for name in PRESETS[preset]} == PRESETS[preset]
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("nsdi2O", "unknown preset (did you mean 'nsdi20'?): expected one of nsdi20"),
+        ("", "unknown preset: expected one of nsdi20"),
+        (20, "expected text"),
+    ],
+)
+def test_an_unknown_preset_is_refused_with_the_nearest_one(value: object, message: str) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        Settings.parse({"preset": value})
+    assert str(caught.value) == f"preset = {value!r}: {message}"
 
 
 def test_all_errors_are_listed_at_once() -> None:

@@ -51,6 +51,18 @@ def test_the_grid_is_the_product_and_its_first_axis_changes_last() -> None:
     ]
 
 
+def test_a_preset_on_an_axis_lies_under_what_the_scenario_sets() -> None:
+    base = scenario(policy={"payment": "lease"})
+    axes = parse_axes(None, {"preset": ["none", "nsdi20"], "lease_s": [300]}, seed=0)
+    found = [point.scenario for point in points(base, axes, directory=Path())]
+    assert [one.preset for one in found] == [None, "nsdi20"]
+    assert [one.policy.payment for one in found] == ["lease", "lease"]
+    assert [one.policy.filter_key for one in found] == ["best_case", "holdings"]
+    assert [one.settings.lease_s for one in found] == [300, 300]
+    with pytest.raises(ScenarioError, match="the scenario has the preset nsdi20 already"):
+        list(points(scenario(preset="nsdi20"), axes, directory=Path()))
+
+
 def test_values_are_typed_as_the_scenario_has_them() -> None:
     values = [row["fairness_knob"] for row in grid({"fairness_knob": [0, 1, np.float64(0.5)]})]
     assert values == [0.0, 1.0, 0.5]

@@ -90,7 +90,10 @@ def points(scenario: Scenario, axes: Sequence[Axis], *, directory: Path) -> Iter
     ThemisError
         A point is no valid scenario; the message says which.
     """
-    document = scenario.model_dump(exclude={"sweep"}, exclude_none=True)
+    # Settings at their defaults are left out: a preset on an axis lies under those that were set.
+    document = scenario.model_dump(exclude={"sweep"}, exclude_none=True, exclude_unset=True)
+    if scenario.preset is not None and any(axis.place == "preset" for axis in axes):
+        raise ScenarioError(f"axis preset: the scenario has the preset {scenario.preset} already")
     for values in itertools.product(*(axis.values for axis in axes)):
         given = {axis.key: value for axis, value in zip(axes, values, strict=True)}
         try:
