@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from themis.errors import (
         AgentError,
         ClusterError,
+        PolicyAnswerError,
         PolicyError,
         ScenarioError,
         ThemisError,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     )
     from themis.machine_lists import read_cluster
     from themis.policies import POLICIES
+    from themis.policy import Decision, Grant, Policy, PolicyView
     from themis.profiles import PROFILES, Profile
     from themis.result import Result, load_result
     from themis.settings import Settings
@@ -61,10 +63,15 @@ __all__ = [
     "Cluster",
     "ClusterError",
     "Comparison",
+    "Decision",
     "Goal",
+    "Grant",
     "JobReport",
     "Offer",
+    "Policy",
+    "PolicyAnswerError",
     "PolicyError",
+    "PolicyView",
     "Profile",
     "Result",
     "ScenarioError",
@@ -104,6 +111,7 @@ _HOMES = {
     "errors": (
         "AgentError",
         "ClusterError",
+        "PolicyAnswerError",
         "PolicyError",
         "ScenarioError",
         "ThemisError",
@@ -113,6 +121,7 @@ _HOMES = {
     "synthetic": ("generate",),
     "machine_lists": ("read_cluster",),
     "policies": ("POLICIES",),
+    "policy": ("Decision", "Grant", "Policy", "PolicyView"),
     "profiles": ("PROFILES", "Profile"),
     "result": ("Result", "load_result"),
     "settings": ("Settings",),

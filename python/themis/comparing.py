@@ -20,6 +20,7 @@ from themis.result import Result
 
 if TYPE_CHECKING:
     from themis.cluster import Cluster
+    from themis.policy import Policy
     from themis.workload import Workload
 
 __all__ = ["Comparison", "RunProgress", "compare", "load_comparison"]
@@ -37,6 +38,7 @@ class _Plan:
     workload: Workload
     cluster: Cluster
     runs: Sequence[RunKey]
+    policies: Mapping[str, str | Policy]
     options: Mapping[str, Any]
     progress: RunProgress | None
 
@@ -50,7 +52,7 @@ class _Plan:
         return simulate(
             self.workload,
             self.cluster,
-            policy=policy,
+            policy=self.policies[policy],
             seed=seed,
             progress=None if self.progress is None else report,
             **self.options,
@@ -76,7 +78,7 @@ def compare(  # noqa: PLR0913 - four inputs and three choices, all by keyword
     workload: Workload,
     cluster: Cluster,
     *,
-    policies: Iterable[str],
+    policies: Iterable[str | Policy],
     seeds: Iterable[int] = (0,),
     progress: RunProgress | None = None,
     out: str | PathLike[str] | None = None,
@@ -90,7 +92,7 @@ def compare(  # noqa: PLR0913 - four inputs and three choices, all by keyword
     workload, cluster
         What to play, and on what; the same for all runs.
     policies
-        Names of policies, each once.
+        Names of policies, or policies of one's own (:class:`themis.policy.Policy`), each once.
     seeds
         Seeds, each once.
     progress
@@ -114,9 +116,9 @@ def compare(  # noqa: PLR0913 - four inputs and three choices, all by keyword
     ThemisError
         `out` holds files that Themis did not write, or cannot be written.
     """
-    names, numbers = _checked_policies(policies), _checked_seeds(seeds)
-    runs = [(policy, seed) for policy in names for seed in numbers]
-    plan = _Plan(workload, cluster, runs, settings, progress)
+    chosen, numbers = _checked_policies(policies), _checked_seeds(seeds)
+    runs = [(policy, seed) for policy in chosen for seed in numbers]
+    plan = _Plan(workload, cluster, runs, chosen, settings, progress)
     if out is None:
         return _in_memory(plan)
     return _streamed(plan, Path(out), force=force)
@@ -163,21 +165,26 @@ def _streamed(plan: _Plan, target: Path, *, force: bool) -> Comparison:
     return comparison
 
 
-def _checked_policies(policies: Iterable[str]) -> list[str]:
+def _checked_policies(policies: Iterable[str | Policy]) -> dict[str, str | Policy]:
+    """Return the policies by what they are called in the comparison."""
     if isinstance(policies, str):
         raise PolicyError(f"policies is the text {policies!r}: expected a list of names")
-    from themis.policies import resolve_policy  # noqa: PLC0415 - on use
+    from themis.policies import choose_policy  # noqa: PLC0415 - on use
 
     if not isinstance(policies, Iterable):
         raise PolicyError(f"policies is {policies!r}: expected a list of names")
-    names = list(policies)
-    if not names:
+    chosen = list(policies)
+    if not chosen:
         raise PolicyError("no policy to compare: expected at least one name")
-    for name in names:
-        if not isinstance(name, str) or not _NAME.fullmatch(name):
+    for name in chosen:
+        if isinstance(name, str) and not _NAME.fullmatch(name):
             raise PolicyError(f"policy {name!r}: expected a name of letters, digits, _, . and -")
-    _refuse_twice([resolve_policy(name) for name in names], "policy", PolicyError)
-    return names
+    names = [choose_policy(policy)[0] for policy in chosen]
+    _refuse_twice(names, "policy", PolicyError)
+    called = [
+        given if isinstance(given, str) else name for given, name in zip(chosen, names, strict=True)
+    ]
+    return dict(zip(called, chosen, strict=True))
 
 
 def _checked_seeds(seeds: Iterable[int]) -> list[int]:

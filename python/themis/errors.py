@@ -9,6 +9,7 @@ from __future__ import annotations
 __all__ = [
     "AgentError",
     "ClusterError",
+    "PolicyAnswerError",
     "PolicyError",
     "ScenarioError",
     "ThemisError",
@@ -33,7 +34,11 @@ class ClusterError(ThemisError, ValueError):
 
 
 class PolicyError(ThemisError, ValueError):
-    """A policy is unknown, or gave an answer that the engine must refuse."""
+    """A policy is unknown or unfit, or its answer was refused (:class:`PolicyAnswerError`)."""
+
+
+class PolicyAnswerError(PolicyError):
+    """A policy of one's own raised, or gave an answer that can't be carried out: the run failed."""
 
 
 class AgentError(PolicyError):

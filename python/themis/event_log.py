@@ -19,13 +19,13 @@ Columns = Mapping[str, npt.NDArray[Any]]
 
 _US = 1_000_000.0
 
-_PHASES = {2: "done", 3: "killed", 4: "infeasible", 5: "unfinished"}
+_PHASES = {2: "done", 3: "killed", 4: "infeasible", 5: "unfinished", 7: "rejected"}
 _CAUSES = {0: "auction", 1: "leftover", 2: "policy", 3: "renewal"}
 _ENDS = {0: "job_end", 1: "app_end", 2: "expired", 3: "horizon", 4: "renewal"}
 
 
 def result_frames(
-    log: Mapping[str, Any], workload: Workload, cluster: Cluster
+    log: Mapping[str, Any], workload: Workload, cluster: Cluster, *, has_horizon: bool = True
 ) -> dict[str, pl.DataFrame]:
     """Return the five tables of a result (:data:`themis.result_schema.TABLES`).
 
@@ -33,12 +33,15 @@ def result_frames(
     ----------
     log
         What :func:`themis._core.simulate` returned for this workload and cluster.
+    has_horizon
+        Whether what is unfinished was cut off by a horizon; else no policy ever served it.
     """
     specs = jobs_by_app(workload)
-    jobs = _jobs(log["jobs"], specs, cluster.gpus)
     end_s = log["end_us"] / _US
+    cut = "cut off by the horizon" if has_horizon else "the policy never served it"
+    jobs = _jobs(log["jobs"], specs, cluster.gpus, cut)
     return {
-        "apps": _apps(log["apps"], workload.apps, jobs.with_columns(specs["app"]), end_s),
+        "apps": _apps(log["apps"], workload.apps, jobs.with_columns(specs["app"]), end_s, cut),
         "jobs": jobs,
         "leases": _leases(log["leases"], workload.apps, cluster),
         "auctions": _auctions(log["auctions"]),
@@ -60,7 +63,7 @@ def _names(codes: npt.NDArray[Any], names: Mapping[int, str]) -> pl.Series:
     return pl.Series(codes).replace_strict(dict(names), return_dtype=pl.String)
 
 
-def _jobs(columns: Columns, specs: pl.DataFrame, gpus: int) -> pl.DataFrame:
+def _jobs(columns: Columns, specs: pl.DataFrame, gpus: int, cut: str) -> pl.DataFrame:
     state = _names(columns["phase"], _PHASES)
     table = specs.select("job_id", "app_id", "submit_s", "gang_size", gpus_max="max_gpus")
     table = table.with_columns(
@@ -79,16 +82,19 @@ def _jobs(columns: Columns, specs: pl.DataFrame, gpus: int) -> pl.DataFrame:
         .when(told != "")
         .then(told)
         .when(pl.col("state") == "unfinished")
-        .then(pl.lit("cut off by the horizon"))
+        .then(pl.lit(cut))
     )
     return table.with_columns(reason=reason)
 
 
-def _apps(columns: Columns, specs: pl.DataFrame, jobs: pl.DataFrame, end_s: float) -> pl.DataFrame:
+def _apps(
+    columns: Columns, specs: pl.DataFrame, jobs: pl.DataFrame, end_s: float, cut: str
+) -> pl.DataFrame:
     # Whole numbers only: their sums do not depend on the order of the rows.
     of_jobs = jobs.group_by("app").agg(
         pl.len().alias("jobs"),
         (pl.col("state") == "infeasible").sum().alias("infeasible"),
+        (pl.col("state") == "rejected").sum().alias("rejected"),
         pl.col("preemptions").sum(),
         pl.col("migrations").sum(),
     )
@@ -109,29 +115,35 @@ def _apps(columns: Columns, specs: pl.DataFrame, jobs: pl.DataFrame, end_s: floa
         switching_gpu_s=pl.Series(columns["switching_gpu_us"] / _US),
         idle_gpu_s=pl.lit(0.0),
     )
-    return _with_rho(table, end_s).drop("t_alone_s", "ended", "infeasible")
+    return _with_rho(table, end_s, cut).drop("t_alone_s", "ended", "infeasible", "rejected")
 
 
-def _with_rho(table: pl.DataFrame, end_s: float) -> pl.DataFrame:
+def _with_rho(table: pl.DataFrame, end_s: float, cut: str) -> pl.DataFrame:
     """States, reasons, rho and its floor (docs/metrics.md)."""
-    hopeless = pl.col("infeasible") == pl.col("jobs")
+    refused = pl.col("rejected") > 0
+    hopeless = pl.col("infeasible") + pl.col("rejected") == pl.col("jobs")
     ideal = pl.col("t_id_s") > 0
-    some = (pl.col("infeasible") > 0) & ~hopeless
     state = (
-        pl.when(hopeless)
+        pl.when(hopeless & refused)
+        .then(pl.lit("rejected"))
+        .when(hopeless)
         .then(pl.lit("infeasible"))
         .when("ended")
         .then(pl.lit("done"))
         .otherwise(pl.lit("unfinished"))
     )
     reason = (
-        pl.when(hopeless)
+        pl.when(hopeless & refused)
+        .then(pl.format("{} of {} jobs are rejected by the policy", "rejected", "jobs"))
+        .when(hopeless)
         .then(pl.lit("every job needs more GPUs than the cluster has"))
         .when(~pl.col("ended") & (pl.col("arrival_s") > end_s))
         .then(pl.lit("arrives after the horizon"))
         .when(~pl.col("ended") & ideal.fill_null(value=False))
-        .then(pl.lit("cut off by the horizon: rho counts the time so far and the rest alone"))
-        .when(some)
+        .then(pl.lit(f"{cut}: rho counts the time so far and the rest alone"))
+        .when(refused)
+        .then(pl.format("{} of {} jobs are rejected by the policy", "rejected", "jobs"))
+        .when(pl.col("infeasible") > 0)
         .then(pl.format("{} of {} jobs are infeasible", "infeasible", "jobs"))
         .when(~ideal.fill_null(value=False))
         .then(pl.lit("no work for GPUs: rho is undefined"))

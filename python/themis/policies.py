@@ -1,18 +1,38 @@
-"""The built-in policies by name: what each does, and where it comes from."""
+"""The policies by name: what each does, and where it comes from."""
 
 from __future__ import annotations
 
+import functools
+import inspect
+import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING
 
 from themis.errors import PolicyError
 from themis.nearest import nearest
 
-__all__ = ["POLICIES", "PolicyInfo", "resolve_policy"]
+if TYPE_CHECKING:
+    from themis.policy import Policy
+
+__all__ = [
+    "GROUP",
+    "POLICIES",
+    "PolicyInfo",
+    "choose_policy",
+    "known_policies",
+    "own_policies",
+    "resolve_policy",
+]
+
+GROUP = "themis.policies"
+"""Entry points of other packages: each loads to a subclass of :class:`themis.policy.Policy`."""
 
 
 @dataclass(frozen=True)
 class PolicyInfo:
-    """A built-in policy.
+    """A policy that has a name.
 
     Parameters
     ----------
@@ -155,6 +175,44 @@ POLICIES = (
 """Every built-in policy, in the order of reports."""
 
 
+@functools.cache
+def own_policies() -> Mapping[str, type[Policy]]:
+    """Return the policies of other packages by the names of their entry points.
+
+    One that cannot be loaded, is no policy, or has the name of another is left out with a warning.
+    """
+    from themis.policy import Policy  # noqa: PLC0415 - most runs need none
+
+    taken = {word for policy in POLICIES for word in (policy.name, *policy.aliases)}
+    found: dict[str, type[Policy]] = {}
+    for point in sorted(entry_points(group=GROUP), key=lambda point: (point.name, point.value)):
+        try:
+            policy = point.load()
+        except Exception as error:  # noqa: BLE001 - whatever the other package raises
+            problem = f"cannot be loaded: {error!r}"
+        else:
+            if not (isinstance(policy, type) and issubclass(policy, Policy)):
+                problem = f"is {policy!r}: expected a subclass of themis.Policy"
+            elif point.name in taken or point.name in found:
+                problem = "has the name of another policy"
+            else:
+                found[point.name] = policy
+                continue
+        warnings.warn(f"policy {point.name!r} ({point.value}) {problem}", stacklevel=2)
+    return found
+
+
+def known_policies() -> tuple[PolicyInfo, ...]:
+    """Return the built-in policies and, after them, those of other packages."""
+    return (*POLICIES, *(_described(name, policy) for name, policy in own_policies().items()))
+
+
+def _described(name: str, policy: type[Policy]) -> PolicyInfo:
+    lines = (inspect.getdoc(policy) or "").splitlines() or ["(it does not say)"]
+    source = f"{policy.__module__}:{policy.__qualname__}"
+    return PolicyInfo(name, (), lines[0], source, policy.needs, policy.optimises)
+
+
 def resolve_policy(name: str) -> str:
     """Return the name in results of a policy called `name` or one of its aliases.
 
@@ -166,7 +224,49 @@ def resolve_policy(name: str) -> str:
     for policy in POLICIES:
         if name == policy.name or name in policy.aliases:
             return policy.name
-    known = [word for policy in POLICIES for word in (policy.name, *policy.aliases)]
+    if name in own_policies():
+        return name
+    known = _names()
     raise PolicyError(
         f"policy is {name!r}{nearest(str(name), known)}: expected one of {', '.join(known)}"
     )
+
+
+def _names() -> list[str]:
+    built_in = (word for policy in POLICIES for word in (policy.name, *policy.aliases))
+    return [*built_in, *own_policies()]
+
+
+def choose_policy(policy: object) -> tuple[str, Policy | None]:
+    """Return a policy's name in results, and the policy itself unless it is built in.
+
+    Raises
+    ------
+    PolicyError
+        There is no such policy, it is no policy, cannot be made, or has the name of a built-in one.
+    """
+    from themis.policy import Policy  # noqa: PLC0415 - most runs need none
+    from themis.policy_driver import checked_name  # noqa: PLC0415 - the same
+
+    if isinstance(policy, str):
+        name = resolve_policy(policy)
+        own = own_policies().get(name)
+        return name, None if own is None else _made(name, own)
+    if not isinstance(policy, Policy):
+        hint = ": it is a class, not an object of it" if isinstance(policy, type) else ""
+        raise PolicyError(
+            f"policy is {policy!r}{hint}: expected one of {', '.join(_names())}, or a themis.Policy"
+        )
+    name = checked_name(policy)
+    if any(name in (known.name, *known.aliases) for known in POLICIES):
+        raise PolicyError(f"policy {name!r} has the name of a built-in one: expected another name")
+    return name, policy
+
+
+def _made(name: str, policy: type[Policy]) -> Policy:
+    try:
+        return policy()
+    except Exception as error:
+        raise PolicyError(
+            f"policy {name!r}: {policy.__qualname__}() raised {type(error).__name__}: {error}"
+        ) from error

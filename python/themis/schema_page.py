@@ -56,8 +56,8 @@ _RESULT = {
     "arrival_s": "arrival, s",
     "first_gpu_s": "first GPU, s; null: never",
     "end_s": "end, s; null: not ended",
-    "state": "final state: for apps done, infeasible, unfinished; for jobs done, killed, failed, "
-    "infeasible, rejected, unfinished",
+    "state": "final state: for apps done, infeasible, rejected, unfinished; for jobs done, killed, "
+    "failed, infeasible, rejected, unfinished",
     "reason": "why, where it is not done or has no rho",
     "jobs": "its jobs",
     "gpu_s": "GPU-seconds held",

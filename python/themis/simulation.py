@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping
 
 from themis import _core
@@ -10,9 +11,11 @@ from themis.agents import Agent, Agents
 from themis.claims import claims, notes_of_lies, with_lies
 from themis.cluster import Cluster
 from themis.core_columns import workload_columns
-from themis.errors import ScenarioError
+from themis.errors import PolicyError, ScenarioError
 from themis.event_log import result_frames
-from themis.policies import resolve_policy
+from themis.policies import choose_policy
+from themis.policy import Policy
+from themis.policy_driver import PolicyDriver
 from themis.result import Result
 from themis.result_schema import RESULT_SCHEMA_VERSION
 from themis.settings import Settings
@@ -30,7 +33,7 @@ def simulate(  # noqa: PLR0913 - the contract's signature
     workload: Workload,
     cluster: Cluster,
     *,
-    policy: str = "themis",
+    policy: str | Policy = "themis",
     seed: int = 0,
     progress: Progress | None = None,
     profiles: Mapping[str, tuple[float, float, float, float]] | None = None,
@@ -48,7 +51,8 @@ def simulate(  # noqa: PLR0913 - the contract's signature
     cluster
         Machines, all taken as equally fast.
     policy
-        A name or alias of :data:`themis.policies.POLICIES`.
+        A name or alias of :data:`themis.policies.POLICIES`, the name of another package's policy,
+        or a :class:`themis.policy.Policy`, of which a copy is played.
     seed
         Seeds every random choice (lotteries, leftovers); from 0 to 2^64 - 1.
     progress
@@ -70,7 +74,9 @@ def simulate(  # noqa: PLR0913 - the contract's signature
         workload asks for what this version lacks: weights, or GPU types on a cluster of several;
         `agents` names no app, or has something else than a new agent.
     PolicyError
-        The policy is unknown.
+        The policy is unknown or unfit.
+    PolicyAnswerError
+        A policy of one's own raised, or gave an answer that can't be carried out.
     AgentError
         An agent gave an answer that can't be carried out.
     """
@@ -78,7 +84,7 @@ def simulate(  # noqa: PLR0913 - the contract's signature
         raise ScenarioError(f"workload is {workload!r}: expected a Workload, as of read_trace")
     if not isinstance(cluster, Cluster):
         raise ScenarioError(f"cluster is {cluster!r}: expected a Cluster, as of Cluster.parse")
-    name = resolve_policy(policy)
+    name, own = choose_policy(policy)
     checked = Settings.parse(settings)
     rules = _core_settings(checked, _checked_seed(seed))
     ids = workload.apps.get_column("app_id").to_list()
@@ -90,17 +96,20 @@ def simulate(  # noqa: PLR0913 - the contract's signature
     if progress is not None:
         progress(0, core.jobs, 0.0)
     asked = drivers(chosen, workload, columns)
-    log = _core.simulate(cluster.core, core, name, rules, _in_seconds(progress), asked)
+    player = _player(name, own, workload, cluster, checked)
+    log = _core.simulate(cluster.core, core, player, rules, _in_seconds(progress), asked)
     if progress is not None:
         progress(core.jobs, core.jobs, log["end_us"] / _US)
-    frames = result_frames(log, workload, cluster)
+    has_horizon = checked.horizon_s is not None
+    frames = result_frames(log, workload, cluster, has_horizon=has_horizon)
     honest = None
     if checked.liars is not None:
         true = {**columns.apps, **claims(ids, checked, seed, honest=True).columns()}
         again = _core.Workload(true, columns.jobs, columns.slowdowns)
         asked = drivers(others, workload, columns)
-        log = _core.simulate(cluster.core, again, name, rules, None, asked)
-        honest = result_frames(log, workload, cluster)["apps"]
+        player = _player(name, own, workload, cluster, checked)
+        log = _core.simulate(cluster.core, again, player, rules, None, asked)
+        honest = result_frames(log, workload, cluster, has_horizon=has_horizon)["apps"]
     frames["apps"] = with_lies(frames["apps"], claimed, honest)
     manifest = {
         "schema_version": RESULT_SCHEMA_VERSION,
@@ -123,7 +132,7 @@ def simulate(  # noqa: PLR0913 - the contract's signature
         "notes": [
             *columns.notes,
             *_notes_of_agents(chosen),
-            *_notes_of_policy(name, workload, checked),
+            *_notes_of_policy(name, own, workload, checked),
             *notes_of_lies(frames["apps"], checked),
         ],
     }
@@ -137,8 +146,28 @@ def _notes_of_agents(agents: Mapping[str, Agent]) -> list[str]:
     return [f"{len(agents)} apps are scheduled by agents: {who}"] if agents else []
 
 
-def _notes_of_policy(name: str, workload: Workload, settings: Settings) -> tuple[str, ...]:
-    """Say what a policy assumed that the workload does not tell."""
+def _player(
+    name: str, own: Policy | None, workload: Workload, cluster: Cluster, settings: Settings
+) -> str | PolicyDriver:
+    """Return what the engine asks: a built-in policy by name, or a copy of one's own."""
+    if own is None:
+        return name
+    try:
+        copied = copy.deepcopy(own)
+    except Exception as error:
+        raise PolicyError(
+            f"policy {name}: it cannot be copied for a run: {type(error).__name__}: {error}"
+        ) from error
+    return PolicyDriver(copied, name, workload, cluster, settings.lease_s)
+
+
+def _notes_of_policy(
+    name: str, own: Policy | None, workload: Workload, settings: Settings
+) -> tuple[str, ...]:
+    """Say what a policy assumed that the workload does not tell, and whose it is."""
+    if own is not None:
+        kind = type(own)
+        return (f"policy {name} is {kind.__module__}:{kind.__qualname__}, which is not built in",)
     if name == "fifo_backfill":
         times = f"{settings.request_factor:g} times what the job needs on gang_size GPUs"
         return (f"requested times are unknown: {times} are assumed (request_factor)",)

@@ -9,6 +9,7 @@ import polars as pl
 
 import themis
 from themis.cluster import Cluster
+from themis.policy import Policy
 from themis.result import Result
 from themis.workload import Workload
 
@@ -93,7 +94,7 @@ def workload(
 def play(
     cluster: str | Cluster,
     jobs: Sequence[Job],
-    policy: str,
+    policy: str | Policy,
     *,
     first: Sequence[str] = (),
     searches: Mapping[str, Search] | None = None,

@@ -40,6 +40,7 @@ def test_the_tiny_run_has_the_figures_worked_out_by_hand(tiny_result: Result) ->
             "apps": 3,
             "apps_done": 2,
             "apps_infeasible": 0,
+            "apps_rejected": 0,
             "apps_unfinished": 1,
             "jobs": 3,
             "jobs_done": 2,

@@ -12,7 +12,7 @@ from enum import IntEnum
 
 import click
 
-from themis.errors import ThemisError
+from themis.errors import PolicyAnswerError, ThemisError
 
 __all__ = ["ExitCode", "exit_code"]
 
@@ -59,7 +59,8 @@ def _said(error: BaseException) -> int:
         return ExitCode.INTERRUPTED
     if isinstance(error, ThemisError):
         click.echo(f"themis: error: {error}", err=True)
-        return ExitCode.BAD_INPUT
+        failed = isinstance(error, PolicyAnswerError)
+        return ExitCode.RUN_FAILED if failed else ExitCode.BAD_INPUT
     if isinstance(error, OSError):
         where = f"{error.filename}: " if error.filename else ""
         click.echo(f"themis: error: {where}{error.strerror or error}", err=True)

@@ -1,4 +1,4 @@
-"""``themis policies``: the built-in policies, and where they come from."""
+"""``themis policies``: the policies, and where they come from."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import click
 
 from themis.cli.console import Table, print_json, print_table
 from themis.cli.options import json_option, never_loud_option
-from themis.policies import POLICIES
+from themis.policies import known_policies
 
 __all__ = ["policies"]
 
@@ -17,13 +17,13 @@ __all__ = ["policies"]
 @json_option
 @never_loud_option
 def policies(*, as_json: bool) -> None:
-    """List the built-in policies.
+    """List the built-in policies, and those of other packages.
 
     Shows name, other names, what each optimises, what it needs to know, what it does, and where
     it comes from.
     """
     if as_json:
-        print_json({"policies": [asdict(policy) for policy in POLICIES]})
+        print_json({"policies": [asdict(policy) for policy in known_policies()]})
         return
     columns = ("policy", "optimises", "needs to know", "what it does", "source")
     rows = [
@@ -34,6 +34,6 @@ def policies(*, as_json: bool) -> None:
             one.description,
             one.source,
         )
-        for one in POLICIES
+        for one in known_policies()
     ]
     print_table(Table(title="policies", columns=columns, rows=rows))

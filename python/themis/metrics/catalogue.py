@@ -70,7 +70,7 @@ def _times(name: str, title: str) -> list[Metric]:
 
 
 _METRICS = [
-    *_counts("apps", "done infeasible unfinished"),
+    *_counts("apps", "done infeasible rejected unfinished"),
     *_counts("jobs", "done killed failed infeasible rejected unfinished"),
     Metric("rho_apps", "Apps with a final rho", Unit.COUNT),
     _lower("rho_max", "Worst rho", Unit.RATIO),

@@ -6,18 +6,18 @@ use pyo3::types::PyDict;
 use themis_sim::EventLog;
 
 /// Columns of one table.
-struct Table<'py> {
+pub(crate) struct Table<'py> {
     py: Python<'py>,
-    columns: Bound<'py, PyDict>,
+    pub(crate) columns: Bound<'py, PyDict>,
 }
 
 impl<'py> Table<'py> {
-    fn new(py: Python<'py>) -> Self {
+    pub(crate) fn new(py: Python<'py>) -> Self {
         Self { py, columns: PyDict::new(py) }
     }
 
     /// Moves a vector into a numpy column, without a copy.
-    fn with<T: Element>(self, name: &str, values: Vec<T>) -> PyResult<Self> {
+    pub(crate) fn with<T: Element>(self, name: &str, values: Vec<T>) -> PyResult<Self> {
         self.columns.set_item(name, values.into_pyarray(self.py))?;
         Ok(self)
     }

@@ -6,6 +6,7 @@ use themis_core::CoreError;
 use themis_sim::SimError;
 
 pyo3::import_exception!(themis.errors, ClusterError);
+pyo3::import_exception!(themis.errors, PolicyAnswerError);
 pyo3::import_exception!(themis.errors, PolicyError);
 pyo3::import_exception!(themis.errors, ScenarioError);
 pyo3::import_exception!(themis.errors, ThemisError);
@@ -27,7 +28,8 @@ pub(crate) fn sim_error(error: &SimError) -> PyErr {
     match error {
         SimError::Workload { .. } => TraceError::new_err(message),
         SimError::Settings { .. } => ScenarioError::new_err(message),
-        SimError::UnknownPolicy(_) | SimError::Policy { .. } => PolicyError::new_err(message),
+        SimError::UnknownPolicy(_) => PolicyError::new_err(message),
+        SimError::Policy { .. } | SimError::Wake { .. } => PolicyAnswerError::new_err(message),
         SimError::Interrupted => PyKeyboardInterrupt::new_err(message),
         _ => ThemisError::new_err(message),
     }

@@ -8,6 +8,7 @@ mod auction;
 mod columns;
 mod errors;
 mod names;
+mod policy;
 mod simulate;
 
 use pyo3::prelude::*;
@@ -17,6 +18,8 @@ use pyo3::prelude::*;
 mod _core {
     #[pymodule_export]
     use crate::auction::{clear_auction, open_auction};
+    #[pymodule_export]
+    use crate::policy::PolicyOffer;
     #[pymodule_export]
     use crate::simulate::{Cluster, Workload, build_info, simulate};
     use pyo3::exceptions::PyRuntimeWarning;

@@ -5,17 +5,21 @@ use std::sync::Arc;
 use numpy::{PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use themis_core::SlotId;
 use themis_core::app::Profile;
 use themis_core::auction::{Leftover, Payment, Rules, Solver};
 use themis_core::cluster::{MachineSpec, Topology};
 use themis_core::fairness::{FilterKey, OutsideOption, TIdReading};
 use themis_core::schedulers::{LossCurve, PhaseCap, SchedulerKind, SchedulerRules};
-use themis_sim::{AppSpec, Claim, JobSpec, LeaseMode, Settings, SimError, simulate_with};
+use themis_sim::{
+    AppSpec, Claim, JobSpec, LeaseMode, Policy, Settings, SimError, policy_by_name, simulate_with,
+};
 
-use crate::agent::{Raised, refusal, schedulers};
-use crate::columns::log_to_dict;
+use crate::agent::{self, Raised, schedulers};
+use crate::columns::{Table, log_to_dict};
 use crate::errors::{TraceError, core_error, sim_error};
 use crate::names::Named;
+use crate::policy::{self, OwnPolicy};
 
 /// A cluster's shape: one entry a machine.
 #[pyclass(frozen, module = "themis._core")]
@@ -52,6 +56,17 @@ impl Cluster {
     #[getter]
     fn slots(&self) -> usize {
         self.topology.slots()
+    }
+
+    /// Machine, rack and GPUs of each slot.
+    fn slot_columns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let slots = || (0..self.topology.slots() as u32).map(SlotId);
+        let machine = |slot| self.topology.machine_of(slot);
+        let table = Table::new(py)
+            .with("machine", slots().map(|slot| machine(slot).0).collect())?
+            .with("rack", slots().map(|slot| self.topology.rack_of(machine(slot)).0).collect())?
+            .with("gpus", slots().map(|slot| self.topology.slot_gpus(slot)).collect())?;
+        Ok(table.columns)
     }
 }
 
@@ -283,17 +298,52 @@ impl SettingsInput {
     }
 }
 
+/// A policy by its name, or the driver of one in Python.
+#[derive(FromPyObject)]
+pub(crate) enum PolicyInput {
+    Name(String),
+    Driver(Py<PyAny>),
+}
+
+impl PolicyInput {
+    fn make(&self, settings: &Settings, raised: &Raised) -> PyResult<Box<dyn Policy>> {
+        match self {
+            Self::Name(name) => policy_by_name(name, settings)
+                .ok_or_else(|| sim_error(&SimError::UnknownPolicy(name.clone()))),
+            Self::Driver(driver) => Ok(Box::new(OwnPolicy::new(driver, raised.clone())?)),
+        }
+    }
+}
+
+/// What goes wrong in a run, in the words of the driver of who did it.
+fn run_error(error: &SimError, policy: &PolicyInput, agents: &[(u32, Py<PyAny>)]) -> PyErr {
+    match (error, policy) {
+        (SimError::Scheduler { app, job, problem }, _) => {
+            let driver = agents.iter().find(|(number, _)| number == app);
+            driver.map_or_else(
+                || sim_error(error),
+                |(_, driver)| agent::refusal(driver, *job, problem),
+            )
+        }
+        (SimError::Policy { app, job, problem, .. }, PolicyInput::Driver(driver)) => {
+            policy::refusal(driver, *app, *job, problem)
+        }
+        _ => sim_error(error),
+    }
+}
+
 /// Plays a workload on a cluster and returns the event log as columns.
 ///
 /// `progress(jobs_ended, jobs, at_us)` is called now and then; what it raises ends the run.
-/// `agents` are (app number, driver) of apps whose schedulers are in Python.
+/// `policy` is a name or the driver of one in Python, `agents` are (app number, driver) of apps
+/// whose schedulers are in Python.
 #[pyfunction]
 #[pyo3(signature = (cluster, workload, policy, settings, progress=None, agents=Vec::new()))]
 pub(crate) fn simulate<'py>(
     py: Python<'py>,
     cluster: &Cluster,
     workload: &Workload,
-    policy: &str,
+    policy: PolicyInput,
     settings: SettingsInput,
     progress: Option<Py<PyAny>>,
     agents: Vec<(u32, Py<PyAny>)>,
@@ -304,8 +354,7 @@ pub(crate) fn simulate<'py>(
         // Made in here, since policies and schedulers need not be able to move between threads.
         let raised = Raised::default();
         let schedulers = schedulers(&agents, &raised)?;
-        let mut policy = themis_sim::policy_by_name(policy, &settings)
-            .ok_or_else(|| sim_error(&SimError::UnknownPolicy(policy.to_string())))?;
+        let mut player = policy.make(&settings, &raised)?;
         let mut tell = |done: usize, all: usize, at_us: i64| {
             let told = Python::attach(|py| {
                 py.check_signals()?;
@@ -313,19 +362,11 @@ pub(crate) fn simulate<'py>(
             });
             told.map_err(|error| raised.keep(error)).is_ok()
         };
-        let policy = policy.as_mut();
-        let outcome = simulate_with(schedulers, &topology, specs, &settings, policy, &mut tell);
-        match (raised.take(), outcome) {
-            (Some(error), _) => Err(error),
-            (None, Err(SimError::Scheduler { app, job, problem })) => {
-                let driver = agents.iter().find(|(number, _)| *number == app);
-                let error = SimError::Scheduler { app, job, problem: problem.clone() };
-                Err(driver.map_or_else(
-                    || sim_error(&error),
-                    |(_, driver)| refusal(driver, job, &problem),
-                ))
-            }
-            (None, outcome) => outcome.map_err(|error| sim_error(&error)),
+        let player = player.as_mut();
+        let outcome = simulate_with(schedulers, &topology, specs, &settings, player, &mut tell);
+        match raised.take() {
+            Some(error) => Err(error),
+            None => outcome.map_err(|error| run_error(&error, &policy, &agents)),
         }
     });
     log_to_dict(py, played?)

@@ -1,7 +1,7 @@
 //! Carrying out a policy's plan: checked first, then all of it.
 
 use crate::error::SimError;
-use crate::policy::{Grant, Plan};
+use crate::policy::{Grant, Plan, Wishes};
 use crate::settle::settle;
 use crate::state::{JobPhase, State};
 use crate::tenure::{EndedBy, Tenure};
@@ -35,11 +35,17 @@ pub(crate) fn check(
             return refuse(format!("{} of a lease; more than 0, at most 1", grant.lease_fraction));
         }
         let known = |slot: themis_core::SlotId| slot.index() < state.topology.slots();
-        if grant.bundle.is_empty() || !grant.bundle.iter().all(|(slot, _)| known(slot)) {
-            return refuse("the grant names no GPU, or an unknown slot".into());
+        if grant.bundle.is_empty() {
+            return refuse("the grant names no GPU".into());
         }
-        if !free.has(&grant.bundle) {
-            return refuse(format!("the GPUs {:?} are not all on offer", grant.bundle));
+        for (slot, gpus) in grant.bundle.iter() {
+            if !known(slot) {
+                return refuse(format!("there is no slot {}", slot.0));
+            }
+            let left = free.slot(slot);
+            if gpus > left {
+                return refuse(format!("{gpus} GPUs of slot {}: {left} are on offer", slot.0));
+            }
         }
         free.take(&grant.bundle);
         granted.push((grant.job, grant.bundle.gpus()));
@@ -73,6 +79,36 @@ fn check_caps(state: &State<'_>, granted: &[(u32, u32)], policy: &str) -> Result
         }
     }
     Ok(())
+}
+
+/// Refuses to reject a job that has or gets GPUs, or is not waiting for any.
+pub(crate) fn check_wishes(
+    state: &State<'_>,
+    plan: &Plan,
+    wishes: &Wishes,
+    policy: &str,
+) -> Result<(), SimError> {
+    for &(app, job, _) in &wishes.rejects {
+        let run = state.jobs.get(job as usize).filter(|run| run.phase == JobPhase::Open);
+        let waits = run.is_some_and(|run| run.gpus.is_empty());
+        let spec = state.workload.jobs.get(job as usize).filter(|spec| spec.app == app);
+        let served = plan.grants.iter().any(|grant| grant.job == job);
+        if !waits || served || spec.is_none_or(|spec| spec.gang == 0) {
+            let (policy, problem) = (
+                policy.to_string(),
+                "is rejected: only a job that waits for \
+                GPUs, and gets none, can be"
+                    .to_string(),
+            );
+            return Err(SimError::Policy { policy, app, job, problem });
+        }
+    }
+    match wishes.wake_us {
+        Some(wake_us) if wake_us <= state.now_us => {
+            Err(SimError::Wake { policy: policy.to_string(), wake_us, now_us: state.now_us })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Carries out a checked plan: leases that ran out and were not granted again end, then the

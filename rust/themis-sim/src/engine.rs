@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use crate::apply::{carry_out, check, take_from};
+use crate::apply::{carry_out, check, check_wishes, take_from};
 use crate::error::SimError;
 use crate::log::EventLog;
 use crate::policy::Policy;
@@ -22,6 +22,10 @@ pub type Progress<'a> = dyn FnMut(usize, usize, i64) -> bool + 'a;
 
 /// Instants between two calls of [`Progress`].
 const PROGRESS_EVERY: u64 = 1024;
+
+/// How often in a row a policy is woken without granting anything while nothing else is to come:
+/// one that only asks to be woken does not keep a run going.
+const IDLE_WAKES: u32 = 1000;
 
 /// Plays a workload on a cluster under a policy, to the last completion or the horizon.
 ///
@@ -82,6 +86,10 @@ struct Engine<'w> {
     next_job: usize,
     next_app: usize,
     contended: bool,
+    /// When the policy asked to be woken.
+    wake_us: Option<i64>,
+    /// Times in a row that it was woken for nothing, with nothing else to come.
+    idle_wakes: u32,
 }
 
 impl<'w> Engine<'w> {
@@ -89,7 +97,15 @@ impl<'w> Engine<'w> {
         let jobs = &state.workload.jobs;
         let mut submissions: Vec<u32> = (0..jobs.len() as u32).collect();
         submissions.sort_by_key(|job| jobs[*job as usize].submit_us);
-        Self { state, submissions, next_job: 0, next_app: 0, contended: false }
+        Self {
+            state,
+            submissions,
+            next_job: 0,
+            next_app: 0,
+            contended: false,
+            wake_us: None,
+            idle_wakes: 0,
+        }
     }
 
     /// The next instant at which something happens. Lease ends count only while somebody wants
@@ -102,7 +118,14 @@ impl<'w> Engine<'w> {
         let job = self.submissions.get(self.next_job);
         let job = job.map(|job| state.workload.jobs[*job as usize].submit_us);
         let expiry = if leases && self.contended { state.expiries.peek() } else { None };
-        [end, app, job, expiry.map(|(at_us, _)| at_us)].into_iter().flatten().min()
+        let next = [end, app, job, expiry.map(|(at_us, _)| at_us)].into_iter().flatten().min();
+        match self.wake_us {
+            Some(wake_us) if next.is_none() => {
+                self.idle_wakes += 1;
+                (self.idle_wakes <= IDLE_WAKES).then_some(wake_us)
+            }
+            wake_us => next.into_iter().chain(wake_us).min(),
+        }
     }
 
     /// Everything that happens now. At the horizon nothing is decided any more: a grant would
@@ -200,6 +223,7 @@ impl<'w> Engine<'w> {
 
     fn decide(&mut self, policy: &mut dyn Policy) -> Result<(), SimError> {
         let state = &mut self.state;
+        self.wake_us = self.wake_us.filter(|wake_us| *wake_us > state.now_us);
         let free = state.tenures.free();
         if state.tally.wanting == 0 || free.total() == 0 && state.expired.is_empty() {
             return Ok(());
@@ -211,13 +235,22 @@ impl<'w> Engine<'w> {
             }
         }
         let plan = policy.decide(&View::new(state, &offer));
+        let Ok(wishes) = policy.wishes() else {
+            return Err(SimError::Undecided(policy.name().to_string()));
+        };
         check(state, &offer, &plan, policy.name())?;
+        check_wishes(state, &plan, &wishes, policy.name())?;
+        if !plan.grants.is_empty() {
+            self.idle_wakes = 0;
+        }
         if let Some(auction) = &plan.auction {
             let active = state.contention.active();
             state.log.auction(state.now_us, offer.total(), active, auction);
         }
         carry_out(state, &offer, plan, policy.leases());
-        Ok(())
+        // An instant beyond the clock never comes.
+        self.wake_us = wishes.wake_us.filter(|wake_us| *wake_us < LATEST_US);
+        reject(state, wishes.rejects)
     }
 
     /// Closes the books at the last completion or at the horizon.
@@ -272,6 +305,18 @@ fn submit(state: &mut State<'_>, job: u32) -> Result<(), SimError> {
     }
     if state.jobs[job as usize].phase.is_final() {
         review(state, spec.app, &[job], &[])?;
+    }
+    Ok(())
+}
+
+/// Ends jobs that the policy will never serve.
+fn reject(state: &mut State<'_>, rejects: Vec<(u32, u32, String)>) -> Result<(), SimError> {
+    for (app, job, why) in rejects {
+        if !state.jobs[job as usize].phase.is_final() {
+            state.end_job(job, JobPhase::Rejected);
+            state.jobs[job as usize].reason = Some(why.into());
+            review(state, app, &[job], &[])?;
+        }
     }
     Ok(())
 }

@@ -43,6 +43,19 @@ pub enum SimError {
         /// What is wrong, and the slot or count concerned.
         problem: String,
     },
+    /// A policy from outside could give no answer; whoever made it knows why.
+    #[error("policy {0}: no answer")]
+    Undecided(String),
+    /// A policy asks to be woken before time goes on.
+    #[error("policy {policy}: asks to be woken at {wake_us} us, expected later than {now_us} us")]
+    Wake {
+        /// The policy.
+        policy: String,
+        /// When it would be woken.
+        wake_us: i64,
+        /// Now.
+        now_us: i64,
+    },
     /// An app scheduler's verdict can't be carried out.
     #[error("scheduler of app {app}: job {job}: {problem}")]
     Scheduler {

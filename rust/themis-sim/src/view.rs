@@ -101,6 +101,22 @@ impl<'a> View<'a> {
         run.run_gpu_us + run.switching_gpu_us + since_account
     }
 
+    /// GPU-microseconds that a job has held so far.
+    pub fn job_attained_gpu_us(&self, job: u32) -> i64 {
+        let run = &self.state.jobs[job as usize];
+        run.gpu_us + run.held_gpu_us(self.state.now_us)
+    }
+
+    /// When a job was submitted.
+    pub fn submit_us(&self, job: u32) -> i64 {
+        self.spec(job).submit_us
+    }
+
+    /// Whether an app reports itself as it is.
+    pub fn tells_truth(&self, app: u32) -> bool {
+        self.state.workload.apps[app as usize].claim == Claim::TRUE
+    }
+
     /// Jobs without GPUs by (submission, number).
     pub fn waiting_jobs(&self) -> impl Iterator<Item = u32> + '_ {
         self.state.waiting.iter().map(|(_, job)| *job)

@@ -27,6 +27,7 @@ mod themis;
 use crate::settings::Settings;
 use crate::view::View;
 use themis_core::cluster::Bundle;
+use themis_core::schedulers::Failed;
 
 /// Where a lease came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,10 +95,19 @@ pub struct Plan {
     pub auction: Option<AuctionRecord>,
 }
 
+/// What a policy asks for beside grants.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Wishes {
+    /// An instant at which to be asked again, at the latest.
+    pub wake_us: Option<i64>,
+    /// Jobs without GPUs that it will never serve: app, job, why.
+    pub rejects: Vec<(u32, u32, String)>,
+}
+
 /// A scheduling policy.
 pub trait Policy {
     /// Its name.
-    fn name(&self) -> &'static str;
+    fn name(&self) -> &str;
 
     /// Whether grants end with a lease. Without, a job keeps its GPUs until it ends.
     fn leases(&self) -> bool {
@@ -106,6 +116,14 @@ pub trait Policy {
 
     /// Who gets which of the offered GPUs.
     fn decide(&mut self, view: &View<'_>) -> Plan;
+
+    /// What it asks for beside the plan that it has just made.
+    ///
+    /// # Errors
+    /// It could make no plan; whoever made the policy knows why.
+    fn wishes(&mut self) -> Result<Wishes, Failed> {
+        Ok(Wishes::default())
+    }
 }
 
 type Constructor = fn(&Settings) -> Box<dyn Policy>;

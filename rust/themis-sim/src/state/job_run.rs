@@ -22,6 +22,8 @@ pub(crate) enum JobPhase {
     Unfinished = 5,
     /// At its goal, and not told to go on: unfinished, without GPUs.
     Paused = 6,
+    /// Refused by the policy.
+    Rejected = 7,
 }
 
 impl JobPhase {
@@ -190,7 +192,8 @@ impl JobRun {
     pub(crate) fn finish(&mut self, phase: JobPhase, now_us: i64) {
         let submitted = self.phase != JobPhase::Future;
         self.phase = phase;
-        if submitted && matches!(phase, JobPhase::Done | JobPhase::Killed) {
+        let ended = matches!(phase, JobPhase::Done | JobPhase::Killed | JobPhase::Rejected);
+        if submitted && ended {
             self.end_us = Some(now_us);
         }
     }
