@@ -30,16 +30,17 @@ Options:
   -h, --help  Show this message and exit.
 
 Commands:
-  demo      Run a built-in workload under every policy; write a report.
-  check     Say what is wrong with a trace, by line and class.
-  run       Simulate one policy on a workload and a cluster.
-  compare   Simulate several policies on the same workload.
-  sweep     Simulate a scenario at every point of a grid.
-  policies  List the policies and what each is after.
-  auction   Clear one auction and show every bid and its fate.
-  generate  Make a synthetic workload and write it.
-  convert   Write any trace as tables of the native format.
-  report    Draw a report from result directories.
+  demo       Run a built-in workload under every policy; write a report.
+  check      Say what is wrong with a trace, by line and class.
+  run        Simulate one policy on a workload and a cluster.
+  compare    Simulate several policies on the same workload.
+  sweep      Simulate a scenario at every point of a grid.
+  reproduce  Reproduce the figures of a paper.
+  policies   List the policies and what each is after.
+  auction    Clear one auction and show every bid and its fate.
+  generate   Make a synthetic workload and write it.
+  convert    Write any trace as tables of the native format.
+  report     Draw a report from result directories.
 
   Exit codes: 0 done, 1 a run failed, 2 wrong usage, 3 bad input, 4 a check
   failed, 130 interrupted.
@@ -82,6 +83,19 @@ FLAGS = {
     "compare": SCENARIO_FLAGS | {"--policies", "--seeds"},
     "sweep": SCENARIO_FLAGS
     | {"--policy", "--axis", "--seeds", "--backend", "--workers", "--summaries-only"},
+    "reproduce": {
+        "--figure",
+        "--quick",
+        "--seeds",
+        "--set",
+        "--workers",
+        "--out",
+        "--force",
+        "--threads",
+        "--json",
+        "--quiet",
+        "--help",
+    },
     "policies": {"--json", "--quiet", "--help"},
     "auction": {"--seed", "--payment", "--solver", "--json", "--quiet", "--help"},
     "generate": {"--seed", "--set", "--out", "--list", "--threads", "--json", "--help"},

@@ -102,6 +102,25 @@ def test_lying_apps_are_identical() -> None:
     assert workload.jobs["max_gpus"].sum() == 64
 
 
+def test_two_jobs_join_the_first_workload() -> None:
+    both, searches = generate("nsdi20-two-jobs", seed=5), generate("nsdi20-w1", seed=5)
+    joined = pl.col("app_id").is_in(["long", "short"])
+    assert both.jobs.filter(~joined).equals(searches.jobs)
+    assert both.apps.filter(~joined).equals(searches.apps)
+    jobs = both.jobs.filter(joined)
+    assert jobs.select("job_id", "gang_size", "max_gpus").rows() == [
+        ("long", 4, 4),
+        ("short", 2, 2),
+    ]
+    minutes = (jobs["serial_time_s"] / 60).to_list()
+    assert minutes == pytest.approx([580, 83])
+    last_s = max(searches.apps["arrival_s"])
+    assert jobs["submit_s"].to_list() == [pytest.approx(last_s / 2, abs=0.5)] * 2
+    own = generate("nsdi20-two-jobs", seed=5, join_at=0, short_gang=8, joined_profile="x").jobs
+    short = own.filter(pl.col("app_id") == "short").row(0, named=True)
+    assert (short["submit_s"], short["gang_size"], short["profile"]) == (0.0, 8, "x")
+
+
 def test_loss_curves_start_fall_and_end_as_asked() -> None:
     workload = generate("search", loss_start=3, loss_best=0.5, loss_worst=1.5, loss_fall=0.9)
     a, b, c, last = (
@@ -183,6 +202,7 @@ DIGESTS = {
     "nsdi20-mix": "5129ba8def255ec5",
     "nsdi20-trace": "94f20a554e83b6f4",
     "nsdi20-lying": "9c8681224044344d",
+    "nsdi20-two-jobs": "a94ed738c4cd6c6f",
 }
 
 

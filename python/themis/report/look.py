@@ -19,6 +19,7 @@ __all__ = [
     "colour",
     "first_of_label",
     "inline",
+    "label_colour",
     "labels_of",
     "styled",
     "time_unit",
@@ -47,7 +48,12 @@ class Figure:
 
 def colour(runs: Sequence[RunDigest], *, legend: bool = True) -> alt.Color:
     """Colour by label, the same in every chart."""
-    colours = policy_colours(labels_of(runs))
+    return label_colour(labels_of(runs), legend=legend)
+
+
+def label_colour(labels: Sequence[str], *, legend: bool = True) -> alt.Color:
+    """Colour by the field `label`; a policy has the same colour in every chart."""
+    colours = policy_colours(labels)
     look = alt.Legend(
         title=None,
         orient="top",

@@ -15,6 +15,7 @@ from themis.nearest import nearest
 from themis.synthetic.demo import DemoParams, demo
 from themis.synthetic.parameters import Parameters
 from themis.synthetic.search import SearchParams, search
+from themis.synthetic.two_jobs import TwoJobsParams, two_jobs
 from themis.validation import scenario_error
 from themis.workload import TraceSource, Workload
 
@@ -163,6 +164,17 @@ def _trace_jobs(apps: int = 85) -> tuple[int, ...]:
     return tuple(jobs)
 
 
+_W1: dict[str, tuple[object, str]] = {
+    **_TESTBED,
+    **_W1_GANGS,
+    "jobs_per_app": (_W1_JOBS, "paper, W1"),
+    "job_gpu_h": (3.75, "paper: median task of its trace; see mean_job_gpu_h"),
+    "mean_job_gpu_h": (
+        _W1_GPU_H / sum(_W1_JOBS),
+        "paper, Fig. 11: 1229 GPU-hours in 448 jobs",
+    ),
+}
+
 SPECS: Mapping[str, Spec] = {
     spec.name: spec
     for spec in (
@@ -177,16 +189,7 @@ SPECS: Mapping[str, Spec] = {
             summary="the paper's workload 1: ten searches of up to 91 jobs on 1 or 2 GPUs",
             kind=SearchParams,
             make=search,
-            own={
-                **_TESTBED,
-                **_W1_GANGS,
-                "jobs_per_app": (_W1_JOBS, "paper, W1"),
-                "job_gpu_h": (3.75, "paper: median task of its trace; see mean_job_gpu_h"),
-                "mean_job_gpu_h": (
-                    _W1_GPU_H / sum(_W1_JOBS),
-                    "paper, Fig. 11: 1229 GPU-hours in 448 jobs",
-                ),
-            },
+            own=_W1,
         ),
         Spec(
             name="nsdi20-w2",
@@ -255,6 +258,20 @@ SPECS: Mapping[str, Spec] = {
                 "job_spread": (0.0, "paper, Fig. 18: identical apps"),
                 "profiles": (("network",), _OURS),
                 "loss_curves": (False, "paper, Fig. 18: identical apps"),
+            },
+        ),
+        Spec(
+            name="nsdi20-two-jobs",
+            summary="a long and a short job that join the paper's workload 1",
+            kind=TwoJobsParams,
+            make=two_jobs,
+            own={
+                **_W1,
+                "long_gpu_h": (580 / 60, "paper, Table 5: 580 GPU-minutes"),
+                "long_gang": (4, "paper, Table 5"),
+                "short_gpu_h": (83 / 60, "paper, Table 5: 83 GPU-minutes"),
+                "short_gang": (2, "paper, Table 5"),
+                "joined_profile": ("vgg16", _OURS),
             },
         ),
         Spec(
