@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         ThemisError,
         TraceError,
     )
+    from themis.explanations import Explanation, explain
     from themis.machine_lists import read_cluster
     from themis.policies import POLICIES
     from themis.policy import Decision, Grant, Policy, PolicyView
@@ -64,6 +65,7 @@ __all__ = [
     "ClusterError",
     "Comparison",
     "Decision",
+    "Explanation",
     "Goal",
     "Grant",
     "JobReport",
@@ -86,6 +88,7 @@ __all__ = [
     "check_trace",
     "clear_auction",
     "compare",
+    "explain",
     "generate",
     "load_result",
     "load_sweep",
@@ -117,6 +120,7 @@ _HOMES = {
         "ThemisError",
         "TraceError",
     ),
+    "explanations": ("Explanation", "explain"),
     "sweeps": ("Sweep", "load_sweep", "sweep"),
     "synthetic": ("generate",),
     "machine_lists": ("read_cluster",),

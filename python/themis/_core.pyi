@@ -13,6 +13,7 @@ __all__ = [
     "clear_auction",
     "open_auction",
     "simulate",
+    "watch_auctions",
 ]
 
 __version__: str
@@ -82,3 +83,10 @@ def open_auction(
     bids: Sequence[Mapping[str, object]],
     rules: Mapping[str, object],
 ) -> list[dict[str, Any]]: ...
+def watch_auctions(
+    cluster: Cluster,
+    workload: Workload,
+    settings: Mapping[str, object],
+    app: int,
+    at_us: int | None,
+) -> dict[str, Any]: ...

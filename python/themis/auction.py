@@ -9,7 +9,7 @@ from typing import Any, Literal
 import polars as pl
 
 from themis import _core
-from themis.auction_outcome import AuctionOutcome
+from themis.auction_outcome import AuctionOutcome, Entrant
 from themis.auction_rules import check_rules
 from themis.bids import AppState, Bid, Counts, Label, Offer, SlotKey, check_bids
 from themis.errors import ScenarioError
@@ -94,7 +94,8 @@ def clear_auction(  # noqa: PLR0913 - the contract's signature, and the rules by
         core = _clear_exactly(numbering.slots, ordered, core_bids, rules)
     else:
         core = _core.clear_auction(numbering.slots, core_bids, rules)
-    return AuctionOutcome.from_core(core, ordered, numbering.keys, payment, solver)
+    entrants = [Entrant.of(bid) for bid in ordered]
+    return AuctionOutcome.from_core(core, entrants, numbering.keys, payment, solver)
 
 
 def _clear_exactly(

@@ -5,16 +5,46 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
 from themis.bids import AppState, Bid, SlotKey
 
-__all__ = ["AuctionOutcome"]
+__all__ = ["AuctionOutcome", "Entrant"]
 
 _LOCALITIES = ("slot", "machine", "rack", "cluster")
 _UNBOUNDED = -9_999.0  # log V of a rho that has no bound; see themis-core
+
+
+class Entrant(NamedTuple):
+    """What the words for an app's fate say of it beside the auction.
+
+    Parameters
+    ----------
+    app_id
+        The app.
+    explicit
+        It bid a table of its own.
+    held
+        GPUs that it held before.
+    gang_size, max_gpus
+        Fewest and most that it can use.
+    """
+
+    app_id: str
+    explicit: bool = False
+    held: int = 0
+    gang_size: int = 1
+    max_gpus: int = 2**32
+
+    @classmethod
+    def of(cls, bid: Bid | AppState) -> Entrant:
+        """Return that of a bid."""
+        if isinstance(bid, Bid):
+            return cls(bid.app_id, explicit=True)
+        held = sum(bid.held.values())
+        return cls(bid.app_id, held=held, gang_size=bid.gang_size, max_gpus=bid.max_gpus)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -72,17 +102,17 @@ class AuctionOutcome:
     def from_core(
         cls,
         core: Mapping[str, Any],
-        bids: Sequence[Bid | AppState],
+        entrants: Sequence[Entrant],
         keys: Sequence[SlotKey],
         payment: str,
         solver: str,
     ) -> AuctionOutcome:
         """Return the outcome from what the compiled core answered; `keys` names its slots."""
-        entries = list(zip(bids, core["entries"], strict=True))
+        entries = list(zip(entrants, core["entries"], strict=True))
         cheapest = _cheapest_win(core["entries"])
         granted = [
-            (bid.app_id, *keys[slot], gpus, cause)
-            for bid, entry in entries
+            (app.app_id, *keys[slot], gpus, cause)
+            for app, entry in entries
             for part, cause in (("kept", "auction"), ("leftover", "leftover"))
             for slot, gpus in entry[part]
         ]
@@ -104,8 +134,8 @@ class AuctionOutcome:
             winners=_winners(entries),
             reasons=pl.DataFrame(
                 [
-                    (bid.app_id, entry["reason"], _explain(bid, entry, payment, cheapest))
-                    for bid, entry in entries
+                    (app.app_id, entry["reason"], _explain(app, entry, payment, cheapest))
+                    for app, entry in entries
                 ],
                 schema={"app_id": pl.String, "reason": pl.String, "explanation": pl.String},
                 orient="row",
@@ -170,13 +200,13 @@ def _gpus(counts: Sequence[tuple[int, int]]) -> int:
     return sum(gpus for _, gpus in counts)
 
 
-Entries = Sequence[tuple[Bid | AppState, Mapping[str, Any]]]
+Entries = Sequence[tuple[Entrant, Mapping[str, Any]]]
 
 
 def _payments(entries: Entries) -> pl.DataFrame:
     rows = [
-        (bid.app_id, entry["c"], _gpus(entry["won"]), _gpus(entry["kept"]), entry["lease_fraction"])
-        for bid, entry in entries
+        (app.app_id, entry["c"], _gpus(entry["won"]), _gpus(entry["kept"]), entry["lease_fraction"])
+        for app, entry in entries
     ]
     schema = {
         "app_id": pl.String,
@@ -191,13 +221,13 @@ def _payments(entries: Entries) -> pl.DataFrame:
 def _bids(entries: Entries) -> pl.DataFrame:
     rows = [
         (
-            bid.app_id,
+            app.app_id,
             gpus,
-            None if isinstance(bid, Bid) else _LOCALITIES[level],
-            steps if isinstance(bid, Bid) else None,
+            None if app.explicit else _LOCALITIES[level],
+            steps if app.explicit else None,
             _rho(log_v),
         )
-        for bid, entry in entries
+        for app, entry in entries
         for gpus, steps, level, log_v in entry["patterns"]
     ]
     schema = {
@@ -213,14 +243,14 @@ def _bids(entries: Entries) -> pl.DataFrame:
 def _winners(entries: Entries) -> pl.DataFrame:
     rows = [
         (
-            bid.app_id,
+            app.app_id,
             _gpus(entry["won"]),
             _rho(entry["log_v_empty"]),
             _rho(entry["log_v"]),
             entry["c"],
             _gpus(entry["kept"]),
         )
-        for bid, entry in entries
+        for app, entry in entries
         if entry["won"]
     ]
     schema = {
@@ -244,22 +274,20 @@ def _cheapest_win(entries: Sequence[Mapping[str, Any]]) -> float | None:
     return min(gains, default=None)
 
 
-def _explain(
-    bid: Bid | AppState, entry: Mapping[str, Any], payment: str, cheapest: float | None
-) -> str:
+def _explain(app: Entrant, entry: Mapping[str, Any], payment: str, cheapest: float | None) -> str:
     left = _gpus(entry["leftover"])
     if entry["won"]:
         text = _explain_win(entry, payment)
     elif entry["reason"] == "leftover":
         text = "won nothing"
-    elif _is_full(bid):
+    elif app.held >= app.max_gpus:
         text = "holds all the GPUs that it can use"
     elif entry["reason"] == "not_visible":
         text = "not among the worst off, and nothing was left that it could use"
     elif entry["reason"] == "outbid":
         text = _outbid(entry, cheapest)
-    elif isinstance(bid, AppState):
-        text = f"no part of the offer helps: {_needs(bid)}"
+    elif not app.explicit:
+        text = f"no part of the offer helps: {_needs(app)}"
     else:
         text = "no row of its bid is within the offer and worth more than winning nothing"
     left_over = "1 GPU was" if left == 1 else f"{left} GPUs were"
@@ -281,14 +309,10 @@ def _explain_win(entry: Mapping[str, Any], payment: str) -> str:
     return f"won {won} GPUs, but {paid} leaves no whole gang"
 
 
-def _is_full(bid: Bid | AppState) -> bool:
-    return isinstance(bid, AppState) and sum(bid.held.values()) >= bid.max_gpus
-
-
-def _needs(bid: AppState) -> str:
-    if sum(bid.held.values()) >= bid.gang_size:
+def _needs(app: Entrant) -> str:
+    if app.held >= app.gang_size:
         return "nothing on offer would speed up what it holds"
-    return f"it needs {bid.gang_size} GPUs or more at once"
+    return f"it needs {app.gang_size} GPUs or more at once"
 
 
 def _outbid(entry: Mapping[str, Any], cheapest: float | None) -> str:

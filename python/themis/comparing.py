@@ -21,6 +21,7 @@ from themis.result import Result
 if TYPE_CHECKING:
     from themis.cluster import Cluster
     from themis.policy import Policy
+    from themis.scenario import Scenario
     from themis.workload import Workload
 
 __all__ = ["Comparison", "RunProgress", "compare", "load_comparison"]
@@ -41,6 +42,7 @@ class _Plan:
     policies: Mapping[str, str | Policy]
     options: Mapping[str, Any]
     progress: RunProgress | None
+    scenario: Scenario | None
 
     def play(self, policy: str, seed: int) -> Result:
         from themis.simulation import simulate  # noqa: PLC0415 - loads the compiled engine
@@ -49,7 +51,7 @@ class _Plan:
             if self.progress is not None:
                 self.progress(policy, seed, done_jobs, total_jobs, sim_time_s)
 
-        return simulate(
+        result = simulate(
             self.workload,
             self.cluster,
             policy=self.policies[policy],
@@ -57,6 +59,7 @@ class _Plan:
             progress=None if self.progress is None else report,
             **self.options,
         )
+        return result if self.scenario is None else result.with_scenario(self.scenario)
 
 
 @dataclass
@@ -83,6 +86,7 @@ def compare(  # noqa: PLR0913 - four inputs and three choices, all by keyword
     progress: RunProgress | None = None,
     out: str | PathLike[str] | None = None,
     force: bool = False,
+    scenario: Scenario | None = None,
     **settings: object,
 ) -> Comparison:
     """Simulate every policy with every seed and set the runs side by side.
@@ -104,6 +108,9 @@ def compare(  # noqa: PLR0913 - four inputs and three choices, all by keyword
         marked incomplete.
     force
         Let `out` replace a directory that holds other files. They are lost.
+    scenario
+        What built workload and cluster, for the manifests: with it, stored results can be
+        explained.
     **settings
         Settings and placement profiles, as for `themis.simulate`.
 
@@ -118,7 +125,7 @@ def compare(  # noqa: PLR0913 - four inputs and three choices, all by keyword
     """
     chosen, numbers = _checked_policies(policies), _checked_seeds(seeds)
     runs = [(policy, seed) for policy in chosen for seed in numbers]
-    plan = _Plan(workload, cluster, runs, chosen, settings, progress)
+    plan = _Plan(workload, cluster, runs, chosen, settings, progress, scenario)
     if out is None:
         return _in_memory(plan)
     return _streamed(plan, Path(out), force=force)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import html
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import polars as pl
 from polars.exceptions import PolarsError
@@ -18,9 +19,38 @@ from themis.errors import ThemisError
 from themis.metrics import Number, summarise
 from themis.result_schema import RESULT_SCHEMA_VERSION, TABLES, checked_frames, conform
 
-__all__ = ["Result", "load_result"]
+if TYPE_CHECKING:
+    from themis.cluster import Cluster
+    from themis.policy import Policy
+    from themis.scenario import Scenario
+    from themis.workload import Workload
+
+__all__ = ["Inputs", "Result", "load_result"]
 
 _VERSION_KEY = "themis.schema_version"
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """What a result was made of, while it is in memory.
+
+    Parameters
+    ----------
+    workload, cluster
+        What was played, and on what.
+    profiles
+        Placement scores by name, beside the built-in ones.
+    policy
+        A policy of one's own; None: a built-in one.
+    agents
+        Whether some apps were scheduled by agents in Python.
+    """
+
+    workload: Workload
+    cluster: Cluster
+    profiles: Mapping[str, tuple[float, float, float, float]] = field(default_factory=dict)
+    policy: Policy | None = None
+    agents: bool = False
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -34,7 +64,10 @@ class Result:
         :data:`themis.result_schema.TABLES`. Times are seconds on the workload's clock.
     manifest
         Where the result came from: policy, seed, settings, cluster, workload, versions, notes.
-        `policy` (a string) and `seed` (an integer) are required.
+        `policy` (a string) and `seed` (an integer) are required. `scenario`, where there is one,
+        says how to build workload and cluster again.
+    inputs
+        Workload and cluster, where the result has not come from disk.
 
     Raises
     ------
@@ -45,6 +78,7 @@ class Result:
 
     frames: Mapping[str, pl.DataFrame]
     manifest: Mapping[str, object]
+    inputs: Inputs | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "frames", checked_frames(self.frames))
@@ -89,6 +123,11 @@ class Result:
     def summary(self) -> dict[str, Number]:
         """Metrics by name (docs/metrics.md); JSON-able, None where undefined, never NaN."""
         return dict(self._summary)
+
+    def with_scenario(self, scenario: Scenario) -> Result:
+        """Return the same result with a manifest that says by which scenario it was made."""
+        of_run = scenario.of_run(self.policy, self.seed)
+        return replace(self, manifest={**self.manifest, "scenario": of_run.document()})
 
     def write(
         self,
@@ -230,10 +269,10 @@ def _checked_manifest(manifest: Mapping[str, object]) -> dict[str, object]:
     found = manifest.get("schema_version", RESULT_SCHEMA_VERSION)
     if found != RESULT_SCHEMA_VERSION:
         raise ThemisError(f"manifest: schema version {found!r}: expected {RESULT_SCHEMA_VERSION}")
-    for field, wanted in (("policy", str), ("seed", int)):
-        if not isinstance(manifest.get(field), wanted) or isinstance(manifest.get(field), bool):
-            value = manifest.get(field)
-            raise ThemisError(f"manifest: field {field!r} is {value!r}: expected {wanted.__name__}")
+    for name, wanted in (("policy", str), ("seed", int)):
+        if not isinstance(manifest.get(name), wanted) or isinstance(manifest.get(name), bool):
+            value = manifest.get(name)
+            raise ThemisError(f"manifest: field {name!r} is {value!r}: expected {wanted.__name__}")
     versioned = {**manifest, "schema_version": RESULT_SCHEMA_VERSION}
     checked: dict[str, object] = json.loads(json_text(versioned))
     return checked

@@ -44,6 +44,7 @@ class Experiment(NamedTuple):
     policy: str
     settings: Settings
     seed: int
+    scenario: Scenario
 
 
 class MachineRow(BaseModel):
@@ -128,6 +129,18 @@ class WorkloadTable(BaseModel):
             "seed" in type(step).model_fields and getattr(step, "seed", None) is None
             for step in self.transforms()
         )
+
+    def pinned(self, seed: int) -> Self:
+        """Return the same table with this seed wherever the scenario's would be taken."""
+        params = {"seed": seed, **self.params} if self.generate is not None else self.params
+        steps = tuple(
+            step.model_copy(update={"seed": seed})
+            if "seed" in type(step).model_fields and getattr(step, "seed", None) is None
+            else step
+            for step in self.transforms()
+        )
+        listed = dict.fromkeys(("window", "sample", "group_into_apps", "load"))
+        return self.model_copy(update={**listed, "params": params, "transform": steps})
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:
@@ -240,6 +253,22 @@ class Scenario(BaseModel):
         document["policy"] = {"name": self.policy.name, **document["policy"]}
         return toml_text(document)
 
+    def of_run(self, policy: str, seed: int) -> Self:
+        """Return the scenario of one run with this workload: another policy, and another seed."""
+        pinned = self.workload.draws and seed != self.seed
+        return self.model_copy(
+            update={
+                "seed": seed,
+                "policy": self.policy.model_copy(update={"name": policy}),
+                "workload": self.workload.pinned(self.seed) if pinned else self.workload,
+                "sweep": None,
+            }
+        )
+
+    def document(self) -> dict[str, object]:
+        """Return the scenario as nested tables, JSON-able; :meth:`parse` reads them back."""
+        return self.model_dump(mode="json", exclude_none=True)
+
     def build(self) -> Experiment:
         """Read the trace or generate the workload, and build the cluster.
 
@@ -275,7 +304,7 @@ class Scenario(BaseModel):
         """Return the policy and settings of this scenario with inputs that are built already."""
         policy = self.policy.model_dump(exclude={"name"})
         settings = Settings(preset=self.preset, **policy, **self.settings.model_dump())
-        return Experiment(workload, cluster, self.policy.name, settings, self.seed)
+        return Experiment(workload, cluster, self.policy.name, settings, self.seed, self)
 
     def build_inputs(self) -> tuple[Workload, Cluster]:
         """Return the workload and the cluster; raises as :meth:`build`."""

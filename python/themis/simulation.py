@@ -16,12 +16,12 @@ from themis.event_log import result_frames
 from themis.policies import choose_policy
 from themis.policy import Policy
 from themis.policy_driver import PolicyDriver
-from themis.result import Result
+from themis.result import Inputs, Result
 from themis.result_schema import RESULT_SCHEMA_VERSION
 from themis.settings import Settings
 from themis.workload import Workload
 
-__all__ = ["Progress", "simulate"]
+__all__ = ["Progress", "core_inputs", "core_settings", "simulate"]
 
 Progress = Callable[[int, int, float], None]
 """Called now and then with (jobs ended, jobs, simulated seconds)."""
@@ -86,7 +86,7 @@ def simulate(  # noqa: PLR0913 - the contract's signature
         raise ScenarioError(f"cluster is {cluster!r}: expected a Cluster, as of Cluster.parse")
     name, own = choose_policy(policy)
     checked = Settings.parse(settings)
-    rules = _core_settings(checked, _checked_seed(seed))
+    rules = core_settings(checked, _checked_seed(seed))
     ids = workload.apps.get_column("app_id").to_list()
     claimed = claims(ids, checked, seed)
     columns = workload_columns(workload, cluster, profiles or {}, claimed)
@@ -136,7 +136,21 @@ def simulate(  # noqa: PLR0913 - the contract's signature
             *notes_of_lies(frames["apps"], checked),
         ],
     }
-    return Result(frames=frames, manifest=manifest)
+    inputs = Inputs(workload, cluster, dict(profiles or {}), own, agents=bool(chosen))
+    return Result(frames=frames, manifest=manifest, inputs=inputs)
+
+
+def core_inputs(
+    workload: Workload,
+    cluster: Cluster,
+    profiles: Mapping[str, tuple[float, float, float, float]],
+    settings: Settings,
+    seed: int,
+) -> _core.Workload:
+    """Return a workload as the core takes it, with what its agents claim."""
+    claimed = claims(workload.apps.get_column("app_id").to_list(), settings, seed)
+    columns = workload_columns(workload, cluster, profiles, claimed)
+    return _core.Workload(columns.apps, columns.jobs, columns.slowdowns)
 
 
 def _notes_of_agents(agents: Mapping[str, Agent]) -> list[str]:
@@ -188,7 +202,7 @@ def _in_seconds(progress: Progress | None) -> Callable[[int, int, int], None] | 
     return tell
 
 
-def _core_settings(settings: Settings, seed: int) -> dict[str, object]:
+def core_settings(settings: Settings, seed: int) -> dict[str, object]:
     """Return the settings as the core takes them: times in whole microseconds."""
     values = settings.model_dump(exclude={"preset", "bid_error", "liars"})
     times = {name for name in values if name.endswith("_s")}

@@ -36,6 +36,7 @@ Commands:
   compare    Simulate several policies on the same workload.
   sweep      Simulate a scenario at every point of a grid.
   reproduce  Reproduce the figures of a paper.
+  explain    Say why an app waited, and what would have helped.
   policies   List the policies and what each is after.
   auction    Clear one auction and show every bid and its fate.
   generate   Make a synthetic workload and write it.
@@ -91,6 +92,11 @@ FLAGS = {
         "--workers",
         "--out",
         "--force",
+    "explain": {
+        "--app",
+        "--job",
+        "--at",
+        "--no-what-if",
         "--threads",
         "--json",
         "--quiet",

@@ -127,6 +127,7 @@ def play_all(
             progress=watch,
             out=out,
             force=force,
+            scenario=experiment.scenario,
             **experiment.settings.model_dump(),
         )
     watch.finish()

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import click
 
-__all__ = ["Table", "note", "number", "print_json", "print_table"]
+__all__ = ["Cell", "Table", "note", "number", "print_json", "print_table"]
 
 Cell = str | int | float | bool | None
 

@@ -32,6 +32,7 @@ COMMANDS = {
     "compare": Lazy("compare", "compare", "Simulate several policies on the same workload."),
     "sweep": Lazy("sweep", "sweep", "Simulate a scenario at every point of a grid."),
     "reproduce": Lazy("reproduce", "reproduce", "Reproduce the figures of a paper."),
+    "explain": Lazy("explain", "explain", "Say why an app waited, and what would have helped."),
     "policies": Lazy("policies", "policies", "List the policies and what each is after."),
     "auction": Lazy("auction", "auction", "Clear one auction and show every bid and its fate."),
     "generate": Lazy("generate", "generate", "Make a synthetic workload and write it."),

@@ -95,7 +95,7 @@ def play(experiment: Experiment, *, quiet: bool) -> Result:
     from themis.simulation import simulate  # noqa: PLC0415 - loads the extension
 
     with progress_bar(experiment.policy, quiet=quiet) as progress:
-        return simulate(
+        result = simulate(
             experiment.workload,
             experiment.cluster,
             policy=experiment.policy,
@@ -103,3 +103,4 @@ def play(experiment: Experiment, *, quiet: bool) -> Result:
             progress=progress,
             **experiment.settings.model_dump(),
         )
+    return result.with_scenario(experiment.scenario)

@@ -33,13 +33,16 @@ def worded(value: Number, unit: Unit) -> str:
     return f"{number:,.{_decimals(number)}f}{name}"
 
 
-def duration(seconds: float) -> str:
-    """Return a length of time in its natural unit: 41.5 s, 12.0 min, 3.25 h, 18.4 d."""
+def duration(seconds: float, *, gap: str = "\N{NO-BREAK SPACE}") -> str:
+    """Return a length of time in its natural unit: 41.5 s, 12.0 min, 3.25 h, 18.4 d.
+
+    `gap` stands between number and unit.
+    """
     for unit_s, name in ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "min")):
         if abs(seconds) >= 2 * unit_s:
             number = seconds / unit_s
-            return f"{number:,.{_decimals(number)}f}\N{NO-BREAK SPACE}{name}"
-    return f"{seconds:.{_decimals(seconds)}f}\N{NO-BREAK SPACE}s"
+            return f"{number:,.{_decimals(number)}f}{gap}{name}"
+    return f"{seconds:.{_decimals(seconds)}f}{gap}s"
 
 
 def _decimals(number: float) -> int:

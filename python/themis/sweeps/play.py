@@ -67,7 +67,7 @@ def _play(task: Task) -> None:
         seed=experiment.seed,
         **experiment.settings.model_dump(),
     )
-    result.write(task.target, tables=task.tables)
+    result.with_scenario(scenario).write(task.target, tables=task.tables)
 
 
 def inputs_only(scenario: Scenario) -> str:

@@ -7,8 +7,8 @@ use pyo3::types::{PyDict, PyList};
 use themis_core::SlotId;
 use themis_core::app::{AppState, Job, Part, Pattern, Profile, Stopping, log_v};
 use themis_core::auction::{
-    Bidder, Entrant, Entry, Given, Leftover, Payment, Rules, Solver, Table, TableRow, run_round,
-    run_round_given, visible,
+    Bidder, Entrant, Entry, Given, Leftover, Outcome, Payment, Rules, Solver, Table, TableRow,
+    run_round, run_round_given, visible,
 };
 use themis_core::cluster::{Bundle, FreeSet, Topology};
 use themis_core::fairness::{OutsideContext, OutsideOption};
@@ -119,6 +119,14 @@ pub(crate) fn clear_auction(
         None => run_round(&offer, entrants, &round, &mut draws),
     });
 
+    outcome_to_dict(py, &outcome)
+}
+
+/// Figures, `unused` GPUs, and `entries`, one an entrant.
+pub(crate) fn outcome_to_dict<'py>(
+    py: Python<'py>,
+    outcome: &Outcome,
+) -> PyResult<Bound<'py, PyDict>> {
     let result = PyDict::new(py);
     result.set_item("objective", outcome.objective)?;
     result.set_item("upper_bound", outcome.upper_bound)?;

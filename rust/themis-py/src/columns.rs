@@ -3,7 +3,7 @@
 use numpy::{Element, IntoPyArray};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use themis_sim::EventLog;
+use themis_sim::{BidColumns, EventLog};
 
 /// Columns of one table.
 pub(crate) struct Table<'py> {
@@ -92,5 +92,22 @@ fn job_columns(py: Python<'_>, jobs: themis_sim::JobColumns) -> PyResult<Bound<'
         .with("migrations", jobs.migrations)?
         .with("reason", jobs.reason)?;
     table.columns.set_item("reasons", jobs.reasons)?;
+    Ok(table.columns)
+}
+
+/// An app's part in the auctions of a run.
+pub(crate) fn bids_to_dict(py: Python<'_>, bids: BidColumns) -> PyResult<Bound<'_, PyDict>> {
+    let table = Table::new(py)
+        .with("at_us", bids.at_us)?
+        .with("visible", bids.visible)?
+        .with("log_v_empty", bids.log_v_empty)?
+        .with("best_log_v", bids.best_log_v)?
+        .with("best_gpus", bids.best_gpus)?
+        .with("won_gpus", bids.won_gpus)?
+        .with("c", bids.c)?
+        .with("kept_gpus", bids.kept_gpus)?
+        .with("lease_fraction", bids.lease_fraction)?
+        .with("leftover_gpus", bids.leftover_gpus)?;
+    table.columns.set_item("reason", bids.reason)?;
     Ok(table.columns)
 }

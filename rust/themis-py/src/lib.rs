@@ -10,6 +10,7 @@ mod errors;
 mod names;
 mod policy;
 mod simulate;
+mod watch;
 
 use pyo3::prelude::*;
 
@@ -22,6 +23,8 @@ mod _core {
     use crate::policy::PolicyOffer;
     #[pymodule_export]
     use crate::simulate::{Cluster, Workload, build_info, simulate};
+    #[pymodule_export]
+    use crate::watch::watch_auctions;
     use pyo3::exceptions::PyRuntimeWarning;
     use pyo3::prelude::*;
 

@@ -24,7 +24,7 @@ use crate::policy::{self, OwnPolicy};
 /// A cluster's shape: one entry a machine.
 #[pyclass(frozen, module = "themis._core")]
 pub(crate) struct Cluster {
-    topology: Arc<Topology>,
+    pub(crate) topology: Arc<Topology>,
 }
 
 #[pymethods]
@@ -115,7 +115,7 @@ struct JobInput<'py> {
 /// A workload's columns, checked.
 #[pyclass(frozen, module = "themis._core")]
 pub(crate) struct Workload {
-    specs: themis_sim::Workload,
+    pub(crate) specs: themis_sim::Workload,
 }
 
 #[pymethods]
@@ -270,7 +270,7 @@ pub(crate) struct SettingsInput {
 }
 
 impl SettingsInput {
-    fn read(&self) -> PyResult<Settings> {
+    pub(crate) fn read(&self) -> PyResult<Settings> {
         Ok(Settings {
             rules: Rules {
                 fairness_knob: self.fairness_knob,

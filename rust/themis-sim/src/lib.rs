@@ -36,7 +36,9 @@ pub use draws::SeededDraws;
 pub use engine::{Progress, simulate, simulate_with};
 pub use error::SimError;
 pub use log::{AppColumns, AuctionColumns, EventLog, JobColumns, LeaseColumns, UsageColumns};
-pub use policy::{AuctionRecord, Cause, Grant, POLICIES, Plan, Policy, Wishes, policy_by_name};
+pub use policy::{
+    AuctionRecord, BidColumns, Cause, Grant, POLICIES, Plan, Policy, Watch, Wishes, policy_by_name,
+};
 pub use settings::{LeaseMode, Settings};
 pub use state::Agents;
 pub use themis_core::schedulers::{AppScheduler, Failed, SchedulerKind, SchedulerRules};

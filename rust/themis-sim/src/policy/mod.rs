@@ -23,6 +23,9 @@ mod slaq;
 mod srsf;
 mod srtf;
 mod themis;
+mod watch;
+
+pub use watch::{BidColumns, Watch};
 
 use crate::settings::Settings;
 use crate::view::View;

@@ -18,28 +18,37 @@ impl Themis {
     }
 }
 
-impl Policy for Themis {
-    fn name(&self) -> &'static str {
-        "themis"
-    }
+/// One auction, and who took part: apps with the numbers of their jobs, in the order of entries.
+pub(super) struct Round {
+    pub(super) outcome: Outcome,
+    pub(super) entrants: Vec<(u32, Vec<u32>)>,
+}
 
-    fn decide(&mut self, view: &View<'_>) -> Plan {
-        let mut entrants = Vec::new();
-        let mut jobs: Vec<(u32, Vec<u32>)> = Vec::new();
+impl Themis {
+    /// Holds one auction.
+    pub(super) fn round(&mut self, view: &View<'_>) -> Round {
+        let (mut bids, mut entrants) = (Vec::new(), Vec::new());
         for candidate in view.reports() {
             let rank = view.rank(&candidate);
-            let Candidate { app, jobs: numbers, state } = candidate;
-            entrants.push(Entrant { bidder: Bidder::App(state), rank });
-            jobs.push((app, numbers));
+            let Candidate { app, jobs, state } = candidate;
+            bids.push(Entrant { bidder: Bidder::App(state), rank });
+            entrants.push((app, jobs));
         }
-        let outcome = run_round(view.offer(), entrants, view.rules(), &mut self.draws);
-        let auction = Some(record(&outcome, view.offer().total()));
+        let outcome = run_round(view.offer(), bids, view.rules(), &mut self.draws);
+        Round { outcome, entrants }
+    }
+}
+
+impl Round {
+    /// The grants that follow from it.
+    pub(super) fn into_plan(self, view: &View<'_>) -> Plan {
+        let auction = Some(record(&self.outcome, view.offer().total()));
         let mut grants = Vec::new();
-        for (entry, (app, numbers)) in outcome.entries.into_iter().zip(jobs) {
+        for (entry, (app, jobs)) in self.outcome.entries.into_iter().zip(self.entrants) {
             let mut grant = |parts: Vec<Part>, cause, lease_fraction| {
                 grants.extend(parts.into_iter().map(|Part { job, bundle }| Grant {
                     app,
-                    job: numbers[job],
+                    job: jobs[job],
                     bundle,
                     cause,
                     lease_fraction,
@@ -49,6 +58,16 @@ impl Policy for Themis {
             grant(entry.leftover, Cause::Leftover, 1.0);
         }
         Plan { grants, auction }
+    }
+}
+
+impl Policy for Themis {
+    fn name(&self) -> &'static str {
+        "themis"
+    }
+
+    fn decide(&mut self, view: &View<'_>) -> Plan {
+        self.round(view).into_plan(view)
     }
 }
 
