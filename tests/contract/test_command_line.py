@@ -92,6 +92,11 @@ FLAGS = {
         "--workers",
         "--out",
         "--force",
+        "--threads",
+        "--json",
+        "--quiet",
+        "--help",
+    },
     "explain": {
         "--app",
         "--job",
