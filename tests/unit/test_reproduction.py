@@ -48,6 +48,7 @@ def test_every_rule_holds_of_the_papers_own_values(panel: Panel, rule: Rule) -> 
         assert (panel.name, rule.measure) in {
             ("9", "jain"),
             ("10", "jain"),
+            ("18 work", "liar_gain"),
             ("19 lease", "gpu_h"),
         }
 
@@ -76,6 +77,11 @@ def test_the_papers_values_are_of_what_is_played(panel: Panel) -> None:
         (Alike("m"), grid(1, a=[1.0], b=[1.05]), grid(1, a=[1.0], b=[1.06])),
         (Rising("m"), grid(1, 2, 3, themis=[1, 0.995, 1.2]), grid(1, 2, 3, themis=[1, 2, 1.9])),
         (Rising("m"), grid(1, 2, themis=[1, 1.02]), grid(1, 2, themis=[1, 1.005])),
+        (
+            Rising("m", places=(1, 3)),
+            grid(1, 2, 3, themis=[1, 0.5, 1.2]),
+            grid(1, 2, 3, themis=[1, 2, 1]),
+        ),
         (Falling("m"), grid(1, 2, 3, themis=[1, 1, 0.5]), grid(1, 2, themis=[1, 1])),
         (Level("m"), grid(1, 2, 3, themis=[1, 1.15, 1]), grid(1, 2, 3, themis=[1, 1.16, 1])),
         (

@@ -162,6 +162,13 @@ EXPERIMENTS: Mapping[str, Experiment] = {
             axes={"payment": ("lottery", "none"), "settings.liars.by": _LIES},
         ),
         Experiment(
+            name="lying-work",
+            workload="nsdi20-lying",
+            cluster="nsdi20-lying",
+            settings={"liars": {"share": 0.125, "term": "work"}},
+            axes={"payment": ("lottery", "none"), "settings.liars.by": _LIES},
+        ),
+        Experiment(
             name="knob",
             workload="nsdi20-w2",
             cluster=TESTBED,

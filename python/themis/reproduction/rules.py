@@ -174,15 +174,21 @@ class Alike(Rule):
 
 @dataclass(frozen=True)
 class Rising(Rule):
-    """Along the axis no step falls by more than a tie, and the last value is above the first."""
+    """Along the axis no step falls by more than a tie, and the last value is above the first.
+
+    Judged at some `places`; at all if none are named.
+    """
+
+    places: tuple[float, ...] = ()
 
     _way: ClassVar[int] = _HIGHER
 
     def _claim(self, title: str) -> str:
-        return f"{title} of {self.who} {'rises' if self._way == _HIGHER else 'falls'}"
+        where = f" from {' to '.join(f'{x:g}' for x in self.places)}" if self.places else ""
+        return f"{title} of {self.who} {'rises' if self._way == _HIGHER else 'falls'}{where}"
 
     def _holds(self, grid: Grid) -> tuple[bool, str] | None:
-        row = [y for _, y in grid.row(self.who)]
+        row = [y for x, y in grid.row(self.who) if not self.places or x in self.places]
         if len(row) <= 1:
             return None
         steps = [self._way * (b - a) >= -TIE * abs(a) for a, b in itertools.pairwise(row)]
