@@ -11,7 +11,14 @@ from pathlib import Path
 
 from themis.errors import ThemisError
 
-__all__ = ["DirectoryKind", "json_text", "new_directory", "read_json"]
+__all__ = [
+    "DirectoryKind",
+    "check_version",
+    "json_text",
+    "new_directory",
+    "read_json",
+    "read_manifest",
+]
 
 DirectoryKind = str
 """What a directory holds: the `kind` of its manifest, one of those below."""
@@ -97,6 +104,40 @@ def read_json(path: Path) -> dict[str, object]:
     if not isinstance(document, dict):
         raise ThemisError(f"{path}: expected a JSON object, found {type(document).__name__}")
     return document
+
+
+def read_manifest(root: Path, kind: DirectoryKind, version: int) -> dict[str, object]:
+    """Return the manifest of a directory that Themis wrote.
+
+    Raises
+    ------
+    ThemisError
+        There is no such directory or manifest, it is damaged, or it is of another kind or schema
+        version.
+    """
+    if not root.is_dir():
+        what = (
+            f"a file: expected the directory of a {kind}" if root.exists() else "no such directory"
+        )
+        raise ThemisError(f"{root}: {what}")
+    path = root / _MANIFEST
+    manifest = read_json(path)
+    if manifest.get("kind") != kind:
+        raise ThemisError(f"{path}: kind is {manifest.get('kind')!r}: expected {kind!r}")
+    check_version(manifest.get("schema_version"), version, path)
+    return manifest
+
+
+def check_version(found: object, version: int, path: Path) -> None:
+    """Refuse a file of another schema version.
+
+    Raises
+    ------
+    ThemisError
+        It is one.
+    """
+    if str(found) != str(version):
+        raise ThemisError(f"{path}: schema version {found!r}: expected {version}")
 
 
 def _check_replaceable(target: Path, *, force: bool) -> None:

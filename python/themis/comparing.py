@@ -43,6 +43,7 @@ class _Plan:
     options: Mapping[str, Any]
     progress: RunProgress | None
     scenario: Scenario | None
+    baseline: str
 
     def play(self, policy: str, seed: int) -> Result:
         from themis.simulation import simulate  # noqa: PLC0415 - loads the compiled engine
@@ -66,6 +67,7 @@ class _Plan:
 class _Finished:
     """What is kept of the runs that have finished."""
 
+    baseline: str
     digests: list[RunDigest] = field(default_factory=list)
     apps: list[pl.DataFrame] = field(default_factory=list)
 
@@ -74,7 +76,8 @@ class _Finished:
         self.apps.append(app_rows(result, policy))
 
     def comparison(self, results: Mapping[RunKey, Result], *, complete: bool = True) -> Comparison:
-        return Comparison(self.digests, pl.concat(self.apps), results, complete=complete)
+        apps = pl.concat(self.apps)
+        return Comparison(self.digests, apps, results, complete=complete, baseline=self.baseline)
 
 
 def compare(  # noqa: PLR0913 - four inputs and three choices, all by keyword
@@ -87,6 +90,7 @@ def compare(  # noqa: PLR0913 - four inputs and three choices, all by keyword
     out: str | PathLike[str] | None = None,
     force: bool = False,
     scenario: Scenario | None = None,
+    baseline: str | None = None,
     **settings: object,
 ) -> Comparison:
     """Simulate every policy with every seed and set the runs side by side.
@@ -111,13 +115,17 @@ def compare(  # noqa: PLR0913 - four inputs and three choices, all by keyword
     scenario
         What built workload and cluster, for the manifests: with it, stored results can be
         explained.
+    baseline
+        The policy that the others are compared with, one of `policies`; None: fifo if it is among
+        them, else the first but themis.
     **settings
-        Settings and placement profiles, as for `themis.simulate`.
+        Settings, `profiles` and `agents`, as for `themis.simulate`. Agents must then be given as
+        a function, so that every run has new ones.
 
     Raises
     ------
     PolicyError
-        No policy, an unknown one, or one twice.
+        No policy, an unknown one, or one twice; or `baseline` is none of them.
     ScenarioError
         No seed, one twice, or an invalid setting.
     ThemisError
@@ -125,14 +133,16 @@ def compare(  # noqa: PLR0913 - four inputs and three choices, all by keyword
     """
     chosen, numbers = _checked_policies(policies), _checked_seeds(seeds)
     runs = [(policy, seed) for policy in chosen for seed in numbers]
-    plan = _Plan(workload, cluster, runs, chosen, settings, progress, scenario)
+    if baseline is not None and baseline not in chosen:
+        raise PolicyError(f"baseline {baseline!r} is not compared: expected {', '.join(chosen)}")
+    plan = _Plan(workload, cluster, runs, chosen, settings, progress, scenario, baseline or "")
     if out is None:
         return _in_memory(plan)
     return _streamed(plan, Path(out), force=force)
 
 
 def _in_memory(plan: _Plan) -> Comparison:
-    done, results = _Finished(), dict[RunKey, Result]()
+    done, results = _Finished(plan.baseline), dict[RunKey, Result]()
     for policy, seed in plan.runs:
         results[policy, seed] = plan.play(policy, seed)
         done.add(policy, results[policy, seed])
@@ -143,7 +153,7 @@ def _streamed(plan: _Plan, target: Path, *, force: bool) -> Comparison:
     several = len({seed for _, seed in plan.runs}) > 1
     names = {key: run_directory(*key, several=several) for key in plan.runs}
     keep_unfinished = not target.exists()
-    done, failure = _Finished(), None
+    done, failure = _Finished(plan.baseline), None
     with new_directory(target, force=force) as partial:
         try:
             for key, name in names.items():

@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from themis.atomic_directory import json_text, new_directory, read_json
+from themis.atomic_directory import json_text, new_directory, read_manifest
+from themis.differences import differences
 from themis.digest import RunDigest, app_rows, digest
 from themis.errors import ThemisError
 from themis.metrics import Number
@@ -79,12 +80,20 @@ class Comparison:
         The full results by (policy, seed).
     complete
         False where the comparison was interrupted before its last run.
+    baseline
+        The policy that others are compared with; where no run has it,
+        :func:`themis.paired.default_baseline`.
     """
 
     runs: Sequence[RunDigest]
     apps: pl.DataFrame
     results: Mapping[RunKey, Result]
     complete: bool = True
+    baseline: str = ""
+
+    def __post_init__(self) -> None:
+        if self.baseline not in self.policies:
+            object.__setattr__(self, "baseline", default_baseline(self.policies))
 
     @property
     def policies(self) -> list[str]:
@@ -126,11 +135,25 @@ class Comparison:
         Parameters
         ----------
         baseline
-            A policy of this comparison; fifo if it is among them, else the first but themis.
+            A policy of this comparison; None: that of :attr:`baseline`.
         by
             A row a policy, tenant, user or app.
         """
-        return winners(self.apps, baseline or default_baseline(self.policies), by)
+        return winners(self.apps, baseline or self.baseline, by)
+
+    def differences(self, baseline: str | None = None, *, by: Grouping = "policy") -> pl.DataFrame:
+        """How much sooner apps finish than under `baseline`, and how rho changes, with intervals.
+
+        The columns are those of :func:`themis.differences.differences`.
+
+        Parameters
+        ----------
+        baseline
+            A policy of this comparison; None: that of :attr:`baseline`.
+        by
+            A row a policy, tenant, user or app.
+        """
+        return differences(self.apps, baseline or self.baseline, by)
 
     def summary(self) -> dict[str, object]:
         """All metrics of all runs and the pairs against the default baseline; JSON-able."""
@@ -138,9 +161,10 @@ class Comparison:
             "policies": self.policies,
             "seeds": self.seeds,
             "complete": self.complete,
-            "baseline": default_baseline(self.policies),
+            "baseline": self.baseline,
             "runs": [{"policy": run.label, "seed": run.seed, **run.summary} for run in self.runs],
             "winners": self.winners().to_dicts(),
+            "differences": self.differences().to_dicts(),
         }
 
     def write(
@@ -218,6 +242,7 @@ class Comparison:
             "kind": "comparison",
             "schema_version": RESULT_SCHEMA_VERSION,
             "complete": self.complete,
+            "baseline": self.baseline,
             "files": [*files, *directories.values()],
             "runs": [
                 {"policy": policy, "seed": seed, "directory": name}
@@ -242,20 +267,13 @@ def load_comparison(directory: str | PathLike[str]) -> Comparison:
         A file is missing or damaged, or has another schema version; the message names it.
     """
     root = Path(directory)
-    if not root.is_dir():
-        raise ThemisError(f"{root}: no such directory")
-    path = root / "manifest.json"
-    manifest = read_json(path)
-    if manifest.get("kind") != "comparison":
-        raise ThemisError(f"{path}: kind is {manifest.get('kind')!r}: expected 'comparison'")
-    version = manifest.get("schema_version")
-    if version != RESULT_SCHEMA_VERSION:
-        raise ThemisError(f"{path}: schema version {version!r}: expected {RESULT_SCHEMA_VERSION}")
-    results = StoredResults(root, _listed_runs(manifest.get("runs"), path))
-    return stored_comparison(results, complete=manifest.get("complete") is True)
+    manifest = read_manifest(root, "comparison", RESULT_SCHEMA_VERSION)
+    results = StoredResults(root, _listed_runs(manifest.get("runs"), root / "manifest.json"))
+    complete, baseline = manifest.get("complete") is True, str(manifest.get("baseline") or "")
+    return stored_comparison(results, complete=complete, baseline=baseline)
 
 
-def stored_comparison(results: StoredResults, *, complete: bool) -> Comparison:
+def stored_comparison(results: StoredResults, *, complete: bool, baseline: str = "") -> Comparison:
     """Return the comparison of stored results; one is in memory at a time."""
     runs, tables = [], []
     for key in results:
@@ -263,7 +281,7 @@ def stored_comparison(results: StoredResults, *, complete: bool) -> Comparison:
         runs.append(digest(result, key[0]))
         tables.append(app_rows(result, key[0]))
         del result  # the next one needs the memory
-    return Comparison(runs=runs, apps=pl.concat(tables), results=results, complete=complete)
+    return Comparison(runs, pl.concat(tables), results, complete=complete, baseline=baseline)
 
 
 def _listed_runs(listed: object, path: Path) -> dict[RunKey, str]:

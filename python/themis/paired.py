@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import polars as pl
@@ -10,7 +10,15 @@ import polars as pl
 from themis.errors import ThemisError
 from themis.metrics.statistics import Floats, median_interval, present, quantile
 
-__all__ = ["SAME_WITHIN", "Grouping", "default_baseline", "pair_apps", "winners"]
+__all__ = [
+    "SAME_WITHIN",
+    "Grouping",
+    "cut_off_pairs",
+    "default_baseline",
+    "known_grouping",
+    "pair_apps",
+    "winners",
+]
 
 Grouping = Literal["policy", "tenant", "user", "app"]
 """What a row of :func:`winners` stands for."""
@@ -19,6 +27,20 @@ SAME_WITHIN = 0.01
 """Completion times within 1 % of each other count as the same."""
 
 _KEYS = ["seed", "app_id"]
+
+
+def known_grouping(by: str) -> Grouping:
+    """Return `by` if it is one of :data:`Grouping`.
+
+    Raises
+    ------
+    ThemisError
+        It is not.
+    """
+    for known in get_args(Grouping):
+        if by == known:
+            return known  # type: ignore[no-any-return]
+    raise ThemisError(f"by is {by!r}: expected one of {', '.join(get_args(Grouping))}")
 
 
 def default_baseline(policies: list[str]) -> str:
@@ -47,9 +69,7 @@ def pair_apps(apps: pl.DataFrame, baseline: str) -> pl.DataFrame:
     ThemisError
         No run has this policy.
     """
-    policies = apps.get_column("policy").unique(maintain_order=True).to_list()
-    if policies and baseline not in policies:
-        raise ThemisError(f"baseline {baseline!r} was not run: expected {', '.join(policies)}")
+    _check_run(apps, baseline)
     done = apps.filter(pl.col("completion_s").is_not_null())
     reference = done.filter(pl.col("policy") == baseline).select(
         *_KEYS, baseline_completion_s="completion_s", baseline_rho="rho"
@@ -83,6 +103,38 @@ def pair_apps(apps: pl.DataFrame, baseline: str) -> pl.DataFrame:
     )
 
 
+def cut_off_pairs(apps: pl.DataFrame, baseline: str) -> pl.DataFrame:
+    """Every app that the horizon cuts off under a policy, under the baseline, or both.
+
+    Columns: policy, seed, app_id, user, tenant. Such an app has no completion time to compare.
+
+    Raises
+    ------
+    ThemisError
+        No run has this policy.
+    """
+    _check_run(apps, baseline)
+    unfinished = pl.col("state") == "unfinished"
+    reference = apps.filter(pl.col("policy") == baseline)
+    return (
+        apps.filter(pl.col("policy") != baseline)
+        .join(
+            reference.select(*_KEYS, baseline_state="state"),
+            on=_KEYS,
+            how="inner",
+            maintain_order="left",
+        )
+        .filter(unfinished | (pl.col("baseline_state") == "unfinished"))
+        .select("policy", "seed", "app_id", "user", "tenant")
+    )
+
+
+def _check_run(apps: pl.DataFrame, baseline: str) -> None:
+    policies = apps.get_column("policy").unique(maintain_order=True).to_list()
+    if policies and baseline not in policies:
+        raise ThemisError(f"baseline {baseline!r} was not run: expected {', '.join(policies)}")
+
+
 def winners(apps: pl.DataFrame, baseline: str, by: Grouping = "policy") -> pl.DataFrame:
     """Count who finished sooner and later than under the baseline.
 
@@ -104,14 +156,12 @@ def winners(apps: pl.DataFrame, baseline: str, by: Grouping = "policy") -> pl.Da
         users_worse (users by their own median ratio; apps without a user are left out).
     """
     pairs = pair_apps(apps, baseline)
-    if by == "app":
+    if known_grouping(by) == "app":
         return pairs
     order = apps.get_column("policy").unique(maintain_order=True).to_list()
     if by == "policy":
         rows = [_policy_row(policy, pairs) for policy in order if policy != baseline]
         return pl.DataFrame(rows, schema=_POLICY_SCHEMA)
-    if by not in ("tenant", "user"):
-        raise ThemisError(f"by is {by!r}: expected policy, tenant, user or app")
     rank = pl.col("policy").replace_strict(order, range(len(order)), return_dtype=pl.Int64)
     return _tally(pairs, by).sort(rank, by, nulls_last=True)
 

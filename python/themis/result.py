@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 from polars.exceptions import PolarsError
 
-from themis.atomic_directory import json_text, new_directory, read_json
+from themis.atomic_directory import check_version, json_text, new_directory, read_manifest
 from themis.errors import ThemisError
 from themis.metrics import Number, summarise
 from themis.result_schema import RESULT_SCHEMA_VERSION, TABLES, checked_frames, conform
@@ -227,18 +227,10 @@ def load_result(directory: str | PathLike[str]) -> Result:
         has another number of rows than the manifest says; the message names the file.
     """
     root = Path(directory)
-    if not root.is_dir():
-        what = (
-            "a file: expected the directory of a result" if root.exists() else "no such directory"
-        )
-        raise ThemisError(f"{root}: {what}")
-    path = root / "manifest.json"
-    manifest = read_json(path)
-    if manifest.get("kind") != "result":
-        raise ThemisError(f"{path}: kind is {manifest.get('kind')!r}: expected 'result'")
-    _check_version(manifest.get("schema_version"), path)
+    manifest = read_manifest(root, "result", RESULT_SCHEMA_VERSION)
     rows = manifest.pop("rows", None)
     if not isinstance(rows, dict):
+        path = root / "manifest.json"
         raise ThemisError(f"{path}: field 'rows' is {rows!r}: expected the rows of each table")
     frames = {name: _read_table(root / f"{name}.parquet", name, rows.get(name)) for name in TABLES}
     for added in ("files", "kind"):
@@ -254,15 +246,10 @@ def _read_table(path: Path, name: str, rows: object) -> pl.DataFrame:
         frame = pl.read_parquet(path)
     except (PolarsError, OSError) as error:
         raise ThemisError(f"{path}: not a readable Parquet file: {error}") from error
-    _check_version(version, path)
+    check_version(version, RESULT_SCHEMA_VERSION, path)
     if frame.height != rows:
         raise ThemisError(f"{path}: {frame.height} rows: the manifest says {rows}")
     return conform(name, frame, where=str(path))
-
-
-def _check_version(found: object, path: Path) -> None:
-    if str(found) != str(RESULT_SCHEMA_VERSION):
-        raise ThemisError(f"{path}: schema version {found!r}: expected {RESULT_SCHEMA_VERSION}")
 
 
 def _checked_manifest(manifest: Mapping[str, object]) -> dict[str, object]:

@@ -81,7 +81,7 @@ FLAGS = {
         "--help",
     },
     "run": SCENARIO_FLAGS | {"--policy"},
-    "compare": SCENARIO_FLAGS | {"--policies", "--seeds"},
+    "compare": SCENARIO_FLAGS | {"--policies", "--seeds", "--baseline"},
     "sweep": SCENARIO_FLAGS
     | {"--policy", "--axis", "--seeds", "--backend", "--workers", "--summaries-only"},
     "reproduce": {

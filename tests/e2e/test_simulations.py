@@ -283,3 +283,29 @@ def _read(controller: int) -> bytes:
         return os.read(controller, 4096)
     except OSError:  # the other end is closed
         return b""
+
+
+def test_a_comparison_is_against_the_baseline_that_was_asked_for(
+    themis: Themis, trace: Path
+) -> None:
+    flags = ("--trace", str(trace), "--cluster", "2x4", "--policies", "themis,fifo")
+    text = themis("compare", *flags, "--baseline", "themis", "--quiet")
+    assert (text.returncode, text.stderr) == (0, "")
+    title, head, row = text.stdout.split("\n\n")[1].splitlines()
+    assert title.startswith("the same apps against themis")
+    assert head.split()[:6] == ["policy", "apps", "sooner", "same", "later", "cut"]
+    assert row.split()[:2] == ["fifo", "5"]
+    assert themis("compare", *flags, "--baseline", "las").returncode == 2
+
+
+@pytest.mark.parametrize("command", ["run", "compare"])
+def test_a_sweep_in_the_scenario_is_not_passed_over_in_silence(
+    themis: Themis, trace: Path, command: str
+) -> None:
+    (trace.parent / "s.toml").write_text(
+        f'[cluster]\nspec = "2x4"\n[workload]\ntrace = "{trace.name}"\n[sweep]\nseeds = 3\n',
+        encoding="utf-8",
+    )
+    done = themis(command, "s.toml")
+    assert done.returncode == 0
+    assert "the scenario's table sweep is not looked at; themis sweep plays it" in done.stderr

@@ -281,6 +281,21 @@ def test_the_default_baseline_is_what_users_have_today() -> None:
     assert default_baseline(["themis"]) == "themis"
 
 
+def test_the_baseline_of_a_comparison_is_kept(engine: Engine, tmp_path: Path) -> None:
+    both = compare(
+        WORKLOAD, CLUSTER, policies=["themis", "fifo"], baseline="themis", out=tmp_path / "c"
+    )
+    assert both.baseline == "themis"
+    assert load_comparison(tmp_path / "c").baseline == "themis"
+    assert both.summary()["baseline"] == "themis"
+    assert both.winners().equals(winners(both.apps, "themis"))
+    assert run_two().baseline == "fifo"
+    engine.clear()
+    with pytest.raises(PolicyError, match="baseline 'las' is not compared: expected themis, fifo"):
+        compare(WORKLOAD, CLUSTER, policies=["themis", "fifo"], baseline="las")
+    assert engine == []
+
+
 def test_html_for_notebooks_is_escaped(make_result: MakeResult) -> None:
     result = make_result(5)
     comparison = Comparison([digest(result, "<b>")], app_rows(result, "<b>"), {})

@@ -11,12 +11,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from themis.cli.console import note, print_json, print_table
+from themis.cli.console import Cell, Table, note, print_json, print_table
 from themis.cli.options import force_option, json_option, quiet_option, threads_option
 from themis.cli.progress import Progress, progress_bar
-from themis.cli.results import check_output, metric_table, over_seeds, say_remarks
+from themis.cli.results import check_output, metric_table, over_seeds, say_remarks, scaled
 from themis.cli.run import check_policy
-from themis.cli.scenario_flags import ScenarioFlags, say_scenario, scenario_flags
+from themis.cli.scenario_flags import (
+    ScenarioFlags,
+    say_idle_sweep,
+    say_scenario,
+    scenario_flags,
+)
 
 if TYPE_CHECKING:
     from themis.comparison import Comparison
@@ -25,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["compare", "play_all", "show"]
 
+_HOUR_S = 3600.0
 _DEFAULT_POLICIES = "themis,tiresias,fifo,max_rho"
 
 
@@ -45,6 +51,11 @@ _DEFAULT_POLICIES = "themis,tiresias,fifo,max_rho"
     show_default=True,
     help="Runs a policy: with --seed and the numbers after it.",
 )
+@click.option(
+    "--baseline",
+    metavar="NAME",
+    help="Policy that the others are compared with.  [default: fifo, if it is among them]",
+)
 @click.option("-o", "--out", metavar="DIR", help="Directory for results, tables and report.")
 @click.option(
     "--print-scenario", is_flag=True, help="Write the scenario that the flags mean; run nothing."
@@ -58,6 +69,7 @@ def compare(
     flags: ScenarioFlags,
     policies: str,
     seeds: int,
+    baseline: str | None,
     out: str | None,
     print_scenario: bool,
     force: bool,
@@ -74,14 +86,19 @@ def compare(
     if print_scenario:
         say_scenario(scenario, as_json=as_json)
         return
+    say_idle_sweep(scenario, quiet=quiet)
     names = [name.strip() for name in policies.split(",") if name.strip()]
     if out is not None:
         check_output(out, force=force)
     for name in names:
         check_policy(name)
+    if baseline is not None and baseline not in names:
+        raise click.UsageError(f"--baseline {baseline} is not among --policies {policies}.")
     experiment = scenario.build()
     numbers = range(experiment.seed, experiment.seed + seeds)
-    comparison = play_all(experiment, names, numbers, out=out, force=force, quiet=quiet)
+    comparison = play_all(
+        experiment, names, numbers, baseline=baseline, out=out, force=force, quiet=quiet
+    )
     show(
         comparison,
         f"{', '.join(names)} on {experiment.cluster}",
@@ -98,6 +115,7 @@ def play_all(
     policies: Sequence[str],
     seeds: Sequence[int],
     *,
+    baseline: str | None = None,
     out: str | None,
     force: bool,
     quiet: bool,
@@ -110,6 +128,8 @@ def play_all(
         Workload, cluster and settings; its own policy is not looked at.
     policies, seeds
         Every policy is played with every seed.
+    baseline
+        The policy that the others are compared with, or None.
     out
         Directory for the comparison, or None.
     force, quiet
@@ -128,6 +148,7 @@ def play_all(
             out=out,
             force=force,
             scenario=experiment.scenario,
+            baseline=baseline,
             **experiment.settings.model_dump(),
         )
     watch.finish()
@@ -151,10 +172,29 @@ def show(
     else:
         title += f", seed {comparison.seeds[0]}"
     print_table(metric_table(title, columns))
+    if len(comparison.policies) > 1:
+        click.echo()
+        print_table(_against_baseline(comparison))
     for run in comparison.runs:
         _say_what_is_left_out(run.label, run.summary, quiet=quiet)
     if report is not None:
         click.echo(f"report: {report}")
+
+
+def _against_baseline(comparison: Comparison) -> Table:
+    """Return who finishes sooner and later than under the baseline, and by how much."""
+    counts = {row["policy"]: row for row in comparison.winners().to_dicts()}
+    columns = ("policy", "apps", "sooner", "same", "later", "cut off")
+    means = ("mean gain (h)", "from", "to", "change of rho", "from", "to")
+    rows: list[list[Cell]] = []
+    for row in comparison.differences().to_dicts():
+        who = counts[row["policy"]]
+        gains = [scaled(row[f"sooner{end}_s"], _HOUR_S) for end in ("", "_low", "_high")]
+        changes = [row[f"rho_change{end}"] for end in ("", "_low", "_high")]
+        seen = [who[name] for name in ("policy", "apps", "better", "same", "worse")]
+        rows.append([*seen, row["cut_off"], *gains, *changes])
+    title = f"the same apps against {comparison.baseline}; from, to: 95 % interval of the mean"
+    return Table(title=title, columns=[*columns, *means], rows=rows)
 
 
 def _say_what_is_left_out(label: str, summary: Mapping[str, Number], *, quiet: bool) -> None:

@@ -12,7 +12,12 @@ from themis.cli.console import note, print_json, print_table
 from themis.cli.options import force_option, json_option, quiet_option, threads_option
 from themis.cli.progress import progress_bar
 from themis.cli.results import check_output, metric_table, say_remarks
-from themis.cli.scenario_flags import ScenarioFlags, say_scenario, scenario_flags
+from themis.cli.scenario_flags import (
+    ScenarioFlags,
+    say_idle_sweep,
+    say_scenario,
+    scenario_flags,
+)
 
 if TYPE_CHECKING:
     from themis.result import Result
@@ -51,6 +56,7 @@ def run(
     if print_scenario:
         say_scenario(scenario, as_json=as_json)
         return
+    say_idle_sweep(scenario, quiet=quiet)
     if out is not None:
         check_output(out, force=force)
     check_policy(scenario.policy.name)

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from themis.cli.console import print_json
+from themis.cli.console import note, print_json
 from themis.cli.options import assignments, repair_option, seed_option, transform_option
 
 if TYPE_CHECKING:
     from themis.scenario import Scenario
 
-__all__ = ["ScenarioFlags", "say_scenario", "scenario_flags"]
+__all__ = ["ScenarioFlags", "say_idle_sweep", "say_scenario", "scenario_flags"]
 
 Pairs = tuple[tuple[str, str], ...]
 
@@ -109,6 +109,12 @@ class ScenarioFlags:
             earlier = listed if isinstance(listed, list) else ()
             workload["transform"] = [*earlier, *map(transform_table, self.transforms)]
         return workload
+
+
+def say_idle_sweep(scenario: Scenario, *, quiet: bool) -> None:
+    """Note that one run has no use for the scenario's table `sweep`."""
+    if scenario.sweep is not None:
+        note("the scenario's table sweep is not looked at; themis sweep plays it", quiet=quiet)
 
 
 def say_scenario(scenario: Scenario, *, as_json: bool) -> None:

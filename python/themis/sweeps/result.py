@@ -11,7 +11,7 @@ from pathlib import Path
 
 import polars as pl
 
-from themis.atomic_directory import json_text, read_json
+from themis.atomic_directory import json_text, read_manifest
 from themis.comparison import Comparison, StoredResults, stored_comparison
 from themis.errors import ThemisError
 from themis.metrics.catalogue import CATALOGUE, Unit
@@ -189,15 +189,7 @@ def load_sweep(directory: str | PathLike[str]) -> Sweep:
         There is none, or its manifest is damaged or of another version.
     """
     root = Path(directory)
-    if not root.is_dir():
-        raise ThemisError(f"{root}: no such directory")
-    path = root / "manifest.json"
-    manifest = read_json(path)
-    if manifest.get("kind") != "sweep":
-        raise ThemisError(f"{path}: kind is {manifest.get('kind')!r}: expected 'sweep'")
-    version = manifest.get("schema_version")
-    if version != SWEEP_SCHEMA_VERSION:
-        raise ThemisError(f"{path}: schema version {version!r}: expected {SWEEP_SCHEMA_VERSION}")
+    path, manifest = root / "manifest.json", read_manifest(root, "sweep", SWEEP_SCHEMA_VERSION)
     axes, listed, scenario = (manifest.get(key) for key in ("axes", "runs", "scenario"))
     if not (isinstance(axes, list) and isinstance(listed, list) and isinstance(scenario, dict)):
         raise ThemisError(f"{path}: damaged: expected axes, runs and scenario")
