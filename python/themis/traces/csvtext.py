@@ -8,7 +8,7 @@ fields come out as rows with a `shape` problem, so that the caller can report th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -25,6 +25,7 @@ SHAPE = ("", "empty line", "too few fields", "too many fields", "repeated header
 """What can be wrong with a record as a whole; the index is the code in `CsvBlock.shape`."""
 
 _NEWLINE, _QUOTE, _CR = 10, 34, 13
+_BLANKS_OR_QUOTES = (b'"', b"\r", b"\t", b"\v", b"\f", b"\x1c", b"\x1d", b"\x1e", b"\x1f")
 _BLANKS = re.compile(rb"[ \t]+")
 _EDGES = re.compile(rb"(?m)^[ \t]+|[ \t\r]+$")
 
@@ -83,7 +84,7 @@ class CsvBlock:
     Parameters
     ----------
     frame
-        One String column for each name of the header; cells are stripped of blanks.
+        One String column for each name of the header that is wanted; cells are stripped of blanks.
     line
         Int64, physical line where each record begins.
     shape
@@ -129,7 +130,9 @@ def csv_header(file: TraceFile, dialect: Dialect = COMMAS) -> CsvHeader:
     return CsvHeader(tuple(names), line, required, dialect)
 
 
-def csv_blocks(file: TraceFile, header: CsvHeader) -> Iterator[CsvBlock]:
+def csv_blocks(
+    file: TraceFile, header: CsvHeader, used: Collection[str] | None = None
+) -> Iterator[CsvBlock]:
     """Iterate over the records after the header, in blocks of bounded size.
 
     Parameters
@@ -138,6 +141,8 @@ def csv_blocks(file: TraceFile, header: CsvHeader) -> Iterator[CsvBlock]:
         Where the text comes from.
     header
         What :func:`csv_header` found in it, or the names that its format gives it.
+    used
+        The columns that are wanted; None for all of them.
 
     Raises
     ------
@@ -158,11 +163,11 @@ def csv_blocks(file: TraceFile, header: CsvHeader) -> Iterator[CsvBlock]:
         while line <= header.line and data:
             data, line = data[data.index(b"\n") + 1 :], line + 1
         if data:
-            block = _parse(file.name, data, header, line)
+            block = _parse(file.name, data, header, line, used)
             line += int(block.record.breaks.sum())
             yield _records_only(block, header.dialect)
     if rest and line > header.line:
-        yield _records_only(_parse(file.name, rest + b"\n", header, line), header.dialect)
+        yield _records_only(_parse(file.name, rest + b"\n", header, line, used), header.dialect)
 
 
 def _records_only(block: CsvBlock, dialect: Dialect) -> CsvBlock:
@@ -199,21 +204,38 @@ def _scan(data: bytes, dialect: Dialect) -> _Records:
     codes = np.frombuffer(data, dtype=np.uint8)
     newline = codes == _NEWLINE
     comma = codes == ord(dialect.separator)
-    ends_all = np.flatnonzero(newline)
+    breaks = None
     if dialect.quoted and b'"' in data:
+        ends_all = np.flatnonzero(newline)
         outside = ~_quoted(codes)
         newline, comma = newline & outside, comma & outside
-    end = np.flatnonzero(newline)
+        end = np.flatnonzero(newline)
+        breaks = np.diff(np.searchsorted(ends_all, end, side="right"), prepend=0)
+    else:
+        end = np.flatnonzero(newline)
+        breaks = np.ones_like(end)
     start = np.concatenate(([0], end[:-1] + 1))
-    commas = np.searchsorted(np.flatnonzero(comma), end)
-    fields = np.diff(commas, prepend=0) + 1
-    breaks = np.diff(np.searchsorted(ends_all, end, side="right"), prepend=0)
-    return _Records(data, start, end, fields, breaks)
+    return _Records(data, start, end, _fields(np.flatnonzero(comma), start, end), breaks)
 
 
-def _parse(name: str, data: bytes, header: CsvHeader, first_line: int) -> CsvBlock:
+def _fields(
+    commas: npt.NDArray[np.int64], start: npt.NDArray[np.int64], end: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
+    """Count the fields of each record from where the separators are."""
+    each, left = divmod(len(commas), max(len(end), 1))
+    if each and not left:  # as many in every record?
+        grid = commas.reshape(-1, each)
+        if (grid[:, 0] >= start).all() and (grid[:, -1] < end).all():
+            return np.full(len(end), each + 1)
+    return np.diff(np.searchsorted(commas, end), prepend=0) + 1
+
+
+def _parse(
+    name: str, data: bytes, header: CsvHeader, first_line: int, used: Collection[str] | None
+) -> CsvBlock:
     try:
-        data.decode("utf-8")
+        if not data.isascii():
+            data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise TraceError(undecodable(name, data, error, lines_before=first_line - 1)) from None
     dialect = header.dialect
@@ -225,6 +247,11 @@ def _parse(name: str, data: bytes, header: CsvHeader, first_line: int) -> CsvBlo
     try:
         frame = pl.read_csv(
             dialect.separator.join(names).encode() + b"\n" + data,
+            columns=[
+                place
+                for place, column in zip(names, header.names, strict=True)
+                if used is None or column in used
+            ],
             schema=dict.fromkeys(names, pl.String),
             separator=dialect.separator,
             quote_char='"' if dialect.quoted else None,
@@ -237,9 +264,20 @@ def _parse(name: str, data: bytes, header: CsvHeader, first_line: int) -> CsvBlo
         odd = np.flatnonzero(records.breaks > 1)
         where = int(line[odd[0]]) if odd.size else first_line
         raise TraceError(f"{name}, line {where}: a quoted field does not end where it should")
-    frame = frame.select(pl.all().str.strip_chars().replace("", None))
-    frame = frame.rename(dict(zip(names, header.names, strict=True)))
+    if _untidy(data, dialect.separator):
+        frame = frame.select(pl.all().str.strip_chars().replace("", None))
+    frame = frame.rename(dict(zip(names, header.names, strict=True)), strict=False)
     return CsvBlock(frame, line, _shape(frame, records, header), records)
+
+
+def _untidy(data: bytes, separator: str) -> bool:
+    """Whether there may be cells with blanks around them, or cells of quotes alone."""
+    if not data.isascii() or any(mark in data for mark in _BLANKS_OR_QUOTES):
+        return True
+    codes = np.frombuffer(data, dtype=np.uint8)
+    blank = np.flatnonzero(codes == ord(" "))
+    edges = np.concatenate((codes[blank - 1], codes[blank + 1]))  # the last byte ends a line
+    return bool(((edges == ord(separator)) | (edges == _NEWLINE)).any())
 
 
 def _shape(frame: pl.DataFrame, records: _Records, header: CsvHeader) -> npt.NDArray[np.int8]:
@@ -253,12 +291,11 @@ def _shape(frame: pl.DataFrame, records: _Records, header: CsvHeader) -> npt.NDA
     shape = np.zeros(len(end), dtype=np.int8)
     shape[fields < header.required] = 2
     shape[(fields > width) & ~((fields == width + 1) & trailing)] = 3
-    blank = frame.to_series(0).fill_null("").eq("").to_numpy()
-    shape[(fields == 1) & blank] = 1
+    shape[[row for row in np.flatnonzero(fields == 1).tolist() if not records.text(row)]] = 1
     named = [
         name
         for index, name in enumerate(header.names)
-        if index < header.required and not name.startswith("unnamed_")
+        if index < header.required and name in frame.columns and not name.startswith("unnamed_")
     ]
     again = frame.get_column(named[0]) == named[0] if named else pl.Series([False])
     if again.any():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -32,9 +33,10 @@ def endings(words: pl.Series) -> pl.Series:
     Only the first word counts (``CANCELLED by 1000``), in any case, without the ``+`` of a column
     that was cut (``CANCELLED+``).
     """
-    first = words.str.to_lowercase().str.extract(r"^([^\s+]+)")
-    mapped = first.replace_strict(_KNOWN, default="unknown", return_dtype=pl.String)
-    return pl.select(pl.when(words.is_not_null()).then(mapped)).to_series()
+    found: dict[str | None, str | None] = {None: None}
+    for word in words.drop_nulls().unique():
+        found[word] = _KNOWN.get(re.split(r"[\s+]", word.lower(), maxsplit=1)[0], "unknown")
+    return words.replace_strict(found, return_dtype=pl.String)
 
 
 def unknown_words(rows: pl.DataFrame, column: str) -> Problem:

@@ -98,7 +98,9 @@ def _plain(source: Input, frame: pl.DataFrame) -> pl.DataFrame:
                 f"{source.name}: column {name!r} has type {kind}: expected numbers or text"
             )
     try:
-        return frame.with_columns(pl.col(pl.Binary).cast(pl.String))
+        return frame.with_columns(pl.col(pl.Binary).cast(pl.String)).with_columns(
+            pl.col(pl.String).str.strip_chars()
+        )
     except pl.exceptions.PolarsError as error:
         raise TraceError(f"{source.name}: {str(error).splitlines()[0]}: expected text") from None
 

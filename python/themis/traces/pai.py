@@ -29,7 +29,8 @@ import numpy as np
 import polars as pl
 
 from themis.errors import TraceError
-from themis.traces.pai_tables import TABLES, Lookup, header_of, instances, table_of, tags, tasks
+from themis.traces.by_key import Lookup
+from themis.traces.pai_tables import TABLES, header_of, instances, table_of, tags, tasks
 from themis.traces.reader import Input, Reader, choice, positive
 from themis.traces.rows import RowChecks
 from themis.traces.tabular import Table, read_table
@@ -130,7 +131,7 @@ def _side(parts: Mapping[str, Input], notes: list[str]) -> pl.DataFrame:
     if of_tasks is None:
         return found
     times = found.select("job_name", pl.col("begin", "finish").name.suffix("_"))
-    joined = of_tasks.join(times, on="job_name", how="full", coalesce=True)
+    joined = of_tasks.hstack(Lookup(times, "job_name").of(of_tasks.get_column("job_name")))
     return joined.with_columns(
         pl.coalesce(f"{name}_", name).alias(name) for name in ("begin", "finish")
     ).drop("begin_", "finish_")

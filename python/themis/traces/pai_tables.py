@@ -8,12 +8,13 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import polars as pl
 
+from themis.traces.by_key import Groups, grouped
 from themis.traces.csvtext import CsvHeader
 from themis.traces.reader import Input, text_rows
 from themis.traces.rows import Floats, RowChecks
 from themis.traces.schema import MAX_GPUS
 
-__all__ = ["TABLES", "Lookup", "header_of", "instances", "table_of", "tags", "tasks"]
+__all__ = ["TABLES", "header_of", "instances", "table_of", "tags", "tasks"]
 
 TABLES: Mapping[str, tuple[str, ...]] = {
     "job": ("job_name", "inst_id", "user", "status", "start_time", "end_time"),
@@ -30,6 +31,11 @@ TABLES: Mapping[str, tuple[str, ...]] = {
 """Columns of each table that is read."""
 
 _TAGS = dict.fromkeys(("inst_id", "group", "workload", "tag_user"), pl.String())
+_ROWS = {
+    **dict.fromkeys(("job_name", "gpu_type"), pl.String()),
+    **dict.fromkeys(("begin", "finish", "gpus", "asked"), pl.Float64()),
+}
+_ROWS_READ = ("job_name", "start_time", "end_time", "inst_num", "plan_gpu", "gpu_type")
 _STATUS = re.compile(r"(?i)running|terminated|failed|waiting|interrupted")
 _TIME = re.compile(r"(-?\d+(\.\d+)?)?")
 _HASH = re.compile(r"[0-9a-f]{40,}")
@@ -79,22 +85,33 @@ def tasks(part: Input, notes: list[str]) -> pl.DataFrame:
         }
 
     rows = _rows(part, "task", columns, notes)
-    kinds = pl.col("gpu_type").filter(pl.col("gpus") > 0)
-    found = rows.group_by("job_name").agg(
-        pl.col("begin").min(),
-        pl.col("finish").max(),
-        pl.col("gpus").cast(pl.Int64).sum(),
-        (pl.col("asked").cast(pl.Int64).sum() / 1e6).alias("gpus_asked"),
-        kinds.min(),
-        kinds.max().alias("other_type"),
+    groups = grouped(rows.get_column("job_name"))
+    gpus, asked = (
+        np.add.reduceat(_sorted(rows, name, groups).astype(np.int64), groups.starts)
+        for name in ("gpus", "asked")
     )
-    several = found.filter(pl.col("gpu_type") != pl.col("other_type")).select("job_name")
-    named = rows.join(several, on="job_name", how="semi").group_by("job_name")
-    joined = named.agg(kinds.drop_nulls().unique().sort().str.join("|").alias("types"))
-    found = found.join(joined, on="job_name", how="left")
-    return found.with_columns(pl.coalesce("types", "gpu_type").alias("gpu_type")).drop(
-        "other_type", "types"
+    return _spans(rows, groups).with_columns(
+        gpus=gpus, gpus_asked=asked / 1e6, gpu_type=_kinds(rows, groups)
     )
+
+
+def _kinds(rows: pl.DataFrame, groups: Groups) -> pl.Series:
+    """GPU types of the tasks of each job that take GPUs, ``"A|B"`` if they differ."""
+    kinds = rows.get_column("gpu_type").drop_nulls().unique().sort()
+    number = rows.get_column("gpu_type").replace_strict(
+        kinds, pl.int_range(kinds.len(), eager=True), default=None, return_dtype=pl.Float64
+    )
+    taking = rows.with_columns(kind=pl.when(pl.col("gpus") > 0).then(number))
+    of_task = _sorted(taking, "kind", groups)
+    least, most = (np.asarray(best.reduceat(of_task, groups.starts)) for best in (np.fmin, np.fmax))
+    names = pl.Series(least).fill_nan(None).cast(pl.Int64)
+    found = kinds.gather(names.fill_null(0)) if kinds.len() else names.cast(pl.String)
+    found = pl.select(pl.when(names.is_not_null()).then(found)).to_series()
+    ends = np.append(groups.starts[1:], len(of_task))
+    for job in np.flatnonzero(least < most):
+        mixed = np.unique(of_task[groups.starts[job] : ends[job]])
+        found[int(job)] = "|".join(kinds[int(kind)] for kind in mixed if not np.isnan(kind))
+    return found
 
 
 def instances(part: Input, notes: list[str]) -> pl.DataFrame:
@@ -106,9 +123,23 @@ def instances(part: Input, notes: list[str]) -> pl.DataFrame:
             f"{cut} instances lack a start or an end: their jobs run from the first start to the "
             "last end that is known"
         )
-    return rows.group_by("job_name").agg(
-        pl.col("begin").min(), pl.col("finish").max(), pl.len().cast(pl.Int64).alias("count")
-    )
+    groups = grouped(rows.get_column("job_name"))
+    count = np.diff(groups.starts, append=rows.height)
+    return _spans(rows, groups).with_columns(count=count)
+
+
+def _spans(rows: pl.DataFrame, groups: Groups) -> pl.DataFrame:
+    """job_name, first begin and last finish of each job; null where none is known."""
+    begin = np.fmin.reduceat(_sorted(rows, "begin", groups), groups.starts)
+    finish = np.fmax.reduceat(_sorted(rows, "finish", groups), groups.starts)
+    found = pl.DataFrame({"job_name": groups.keys, "begin": begin, "finish": finish})
+    return found.with_columns(pl.col("begin", "finish").fill_nan(None))
+
+
+def _sorted(rows: pl.DataFrame, column: str, groups: Groups) -> Floats:
+    """Numbers of a column in the order of the groups, NaN where null."""
+    values: Floats = rows.get_column(column).fill_null(float("nan")).to_numpy()[groups.order]
+    return values
 
 
 def tags(part: Input, notes: list[str]) -> pl.DataFrame:
@@ -123,22 +154,6 @@ def tags(part: Input, notes: list[str]) -> pl.DataFrame:
     return found.group_by("inst_id").agg(pl.all().min())
 
 
-class Lookup:
-    """Rows of a table by a key that is unique in it, for blocks of keys.
-
-    Joining every block with the table would take time that grows with the square of the rows.
-    """
-
-    def __init__(self, table: pl.DataFrame, key: str) -> None:
-        self._place = {value: at for at, value in enumerate(table.get_column(key))}
-        self._rows = table.drop(key).vstack(table.drop(key).clear(1))
-
-    def of(self, keys: pl.Series) -> pl.DataFrame:
-        """Return a row a key, null where the table does not have it."""
-        none = self._rows.height - 1
-        return self._rows[[self._place.get(key, none) for key in keys]]
-
-
 def _rows(
     part: Input,
     kind: str,
@@ -147,7 +162,7 @@ def _rows(
 ) -> pl.DataFrame:
     """Usable rows of a table with job_name, begin and finish (seconds; 0 is missing)."""
     frames = []
-    for checks in text_rows(part, header_of(part, kind)):
+    for checks in text_rows(part, header_of(part, kind), _ROWS_READ):
         job_name = checks.text("job_name", required=True)
         times = {
             name: checks.number(column, required=False)
@@ -159,7 +174,7 @@ def _rows(
             pl.col("begin", "finish").fill_nan(None).replace(0.0, None)
         )
         frames.append(frame.filter(pl.Series(checks.good)))
-    return pl.concat(frames) if frames else pl.DataFrame(schema={"job_name": pl.String()})
+    return pl.concat(frames) if frames else pl.DataFrame(schema=_ROWS)
 
 
 def _note_unusable(part: Input, checks: RowChecks, notes: list[str]) -> None:

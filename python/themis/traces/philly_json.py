@@ -36,6 +36,7 @@ _ODD_ATTEMPT = Problem(
 )
 # A lone value here would be read as a list of one, so that 8 would count as one GPU.
 _NO_LIST = re.compile(rb'"(?:attempts|detail|gpus)"\s*:\s*[^\[n\s]')
+_STRIPPED = pl.col(pl.String).str.strip_chars()
 _CONTENT = ("submit_us", "job_id", "gang_size", "serial_time_s", "user", "tenant", "status")
 
 
@@ -131,7 +132,7 @@ def _entries(source: Input) -> tuple[pl.DataFrame, Mask]:
 def _some(source: Input, frame: pl.DataFrame) -> pl.DataFrame:
     if frame.is_empty():
         raise TraceError(f"{source.name}: an empty JSON array: expected at least one job")
-    return frame
+    return frame.with_columns(_STRIPPED)
 
 
 def _plain_entry(entry: object) -> dict[str, object] | None:
@@ -257,6 +258,7 @@ def _attempts(frame: pl.DataFrame, clock: Clock) -> _Attempts:
         .explode("attempts")
         .unnest("attempts")
         .sort("entry", maintain_order=True)
+        .with_columns(_STRIPPED)
     )
     start = clock.parse(flat.get_column("start_time"))
     end = clock.parse(flat.get_column("end_time"))

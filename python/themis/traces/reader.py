@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -203,15 +203,24 @@ def unused_columns(source: Input, gathered: Gathered, known: Iterable[str]) -> N
 
 
 def csv_rows(source: Input, gathered: Gathered, known: Iterable[str]) -> Iterator[RowChecks]:
-    """Blocks of rows of CSV files, malformed records rejected; unknown columns are noted once."""
-    unused_columns(source, gathered, known)
+    """Blocks of rows of CSV files, malformed records rejected.
+
+    Only the columns `known` are read; the others are noted once.
+    """
+    used = set(known)
+    unused_columns(source, gathered, used)
     for part in source.parts:
-        yield from text_rows(part, part.header)
+        yield from text_rows(part, part.header, used)
 
 
-def text_rows(part: Input, header: CsvHeader) -> Iterator[RowChecks]:
-    """Blocks of rows of one file with the columns of `header`, malformed records rejected."""
-    for block in csv_blocks(part.file, header):
+def text_rows(
+    part: Input, header: CsvHeader, used: Collection[str] | None = None
+) -> Iterator[RowChecks]:
+    """Blocks of rows of one file with the columns of `header`, malformed records rejected.
+
+    Only the columns `used` are read, if they are given.
+    """
+    for block in csv_blocks(part.file, header, used):
         checks = RowChecks(block.frame, block.line, part.label)
         for code, reason in enumerate(SHAPE[1:], start=1):
             _reject_shape(checks, block, code, reason)

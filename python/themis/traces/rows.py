@@ -16,7 +16,7 @@ from themis.errors import TraceError
 from themis.traces.repairs import choices_left, chosen, given
 from themis.traces.report import REJECTED, Problem, TraceReport, problems_of
 from themis.traces.same_ids import each_id_once
-from themis.traces.schema import MAX_GPUS, MAX_TIME_S, MAX_WORK_GPU_S
+from themis.traces.schema import MAX_GPUS, MAX_TIME_S, MAX_WORK_GPU_S, all_distinct
 
 __all__ = ["Floats", "Gathered", "Mask", "RowChecks", "is_missing", "kept_problem"]
 
@@ -54,7 +54,7 @@ class RowChecks:
     Parameters
     ----------
     frame
-        The rows as found in the source.
+        The rows as found in the source; text has no blanks around it.
     line
         Int64, number of each row in its file.
     file
@@ -141,14 +141,16 @@ class RowChecks:
         series = self.frame.get_column(column)
         if series.dtype != pl.String:
             return series.is_null().to_numpy()
-        return is_missing(series.str.strip_chars()).to_numpy()
+        return is_missing(series).to_numpy()
 
     def text(self, column: str, *, required: bool = False) -> pl.Series:
         """Strings of a column; null where there is no value, which `required` rejects."""
-        series = self.frame.get_column(column).cast(pl.String).str.strip_chars()
+        series = self.frame.get_column(column).cast(pl.String)
         gone = is_missing(series)
         if required:
             self.reject(gone.to_numpy(), "missing value", column)
+        if not gone.any():
+            return series
         return pl.select(pl.when(~gone).then(series).alias(column)).to_series()
 
     def number(self, column: str, *, required: bool = True) -> Floats:
@@ -158,7 +160,7 @@ class RowChecks:
             gone = series.is_null()
             values = series.cast(pl.Float64, strict=False)
         else:
-            text = series.cast(pl.String).str.strip_chars()
+            text = series.cast(pl.String)
             gone = is_missing(text)
             values = text.cast(pl.Float64, strict=False)
         missing = gone.to_numpy()
@@ -251,7 +253,7 @@ class Gathered:
         frame = pl.DataFrame({**columns, "line": checks.line}).with_columns(
             pl.lit(checks.file, dtype=pl.String).alias("file")
         )
-        self._accepted.append(frame.filter(pl.Series(good)))
+        self._accepted.append(frame if good.all() else frame.filter(pl.Series(good)))
 
     def rows(self, *, unique: str | None, content: Sequence[str]) -> pl.DataFrame:
         """Return accepted rows, each id once, sorted by `content`.
@@ -268,8 +270,10 @@ class Gathered:
         frame = pl.concat(self._accepted) if self._accepted else pl.DataFrame()
         if frame.is_empty():
             raise TraceError(self._no_rows())
+        if unique is not None and all_distinct(frame.get_column(unique)):
+            return frame.sort(*content[: content.index(unique) + 1])
         frame = frame.sort(*content, "file", "line")
-        if unique is None or frame.get_column(unique).n_unique() == frame.height:
+        if unique is None:
             return frame
         return each_id_once(frame, self, unique=unique, content=content)
 

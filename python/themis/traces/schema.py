@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
 import polars as pl
 
 from themis.errors import TraceError
@@ -19,6 +20,7 @@ __all__ = [
     "NULLABLE",
     "STATUSES",
     "STOPPING",
+    "all_distinct",
     "apps_from_jobs",
     "canonical",
 ]
@@ -118,11 +120,25 @@ def canonical(apps: pl.DataFrame, jobs: pl.DataFrame) -> tuple[pl.DataFrame, pl.
     apps, jobs = _conform("apps", apps, APPS), _conform("jobs", jobs, JOBS)
     _check_values(apps, jobs)
     apps = apps.sort("arrival_s", "app_id").rechunk()
-    order = apps.select("app_id", "arrival_s").with_row_index("app_order")
-    jobs = jobs.join(order, on="app_id", how="left", maintain_order="left")
+    jobs = _in_order_of_apps(apps, jobs)
     _check_references(apps, jobs)
-    jobs = jobs.sort("app_order", "submit_s", "job_id").select(list(JOBS)).rechunk()
-    return apps, jobs
+    return apps, jobs.select(list(JOBS)).rechunk()
+
+
+def all_distinct(series: pl.Series) -> bool:
+    """Whether no two values are the same."""
+    hashes = np.sort(series.hash().to_numpy())  # equal hashes alone do not say that values are
+    return bool((hashes[1:] != hashes[:-1]).all()) or series.n_unique() == series.len()
+
+
+def _in_order_of_apps(apps: pl.DataFrame, jobs: pl.DataFrame) -> pl.DataFrame:
+    """Sort jobs by the place of their app, as `app_order` (null if there is none), and in it."""
+    lone = jobs.sort("submit_s", "app_id")
+    if lone.get_column("app_id").equals(apps.get_column("app_id")):  # each app has one job
+        return lone.with_row_index("app_order")
+    order = apps.select("app_id").with_row_index("app_order")
+    jobs = jobs.join(order, on="app_id", how="left", maintain_order="left")
+    return jobs.sort("app_order", "submit_s", "job_id")
 
 
 def apps_from_jobs(rows: pl.DataFrame) -> pl.DataFrame:
@@ -136,7 +152,7 @@ def apps_from_jobs(rows: pl.DataFrame) -> pl.DataFrame:
     defaults = {"stopping": "all", "weight": 1.0}
     known = {column: name for column, name in APP_ATTRIBUTES.items() if name in rows.columns}
     profile = [name for name in ("profile",) if name in rows.columns]
-    if rows.get_column("app_id").n_unique() == rows.height:
+    if all_distinct(rows.get_column("app_id")):
         own = [pl.col(name).alias(column) for column, name in known.items()]
         apps = rows.select("app_id", pl.col("submit_s").alias("arrival_s"), *own, *profile)
     else:
@@ -187,7 +203,7 @@ def _check_values(apps: pl.DataFrame, jobs: pl.DataFrame) -> None:
                 bad = ~pl.col(column).is_finite() | (pl.col(column).abs() > MAX_WORK_GPU_S)
                 _refuse(table, frame, column, bad, f"a number up to {MAX_WORK_GPU_S:g}")
         key = frame.columns[0]
-        if frame.get_column(key).n_unique() < frame.height:
+        if not all_distinct(frame.get_column(key)):
             _refuse(table, frame, key, pl.col(key).is_duplicated(), "an id that stands once")
         _refuse(table, frame, key, pl.col(key) == "", "an id that is not empty")
     for column in ("arrival_s",):
@@ -222,13 +238,17 @@ def _check_search(apps: pl.DataFrame, jobs: pl.DataFrame) -> None:
 
 
 def _check_references(apps: pl.DataFrame, jobs: pl.DataFrame) -> None:
+    """Check that apps and jobs, in the order of their apps, belong together."""
     _refuse("jobs", jobs, "app_id", pl.col("app_order").is_null(), "the id of an app")
-    first = jobs.group_by("app_order").agg(
-        pl.col("submit_s").min().alias("first_s"), pl.col("gang_size").max().alias("largest")
+    order = jobs.get_column("app_order").to_numpy()
+    lone = np.ones(apps.height, dtype=np.bool_)
+    lone[order] = False
+    _refuse("apps", apps, "app_id", pl.lit(pl.Series(lone)), "an app with at least one job")
+    starts = np.flatnonzero(np.append(True, order[1:] != order[:-1]))
+    apps = apps.with_columns(
+        first_s=np.minimum.reduceat(jobs.get_column("submit_s").to_numpy(), starts),
+        largest=np.maximum.reduceat(jobs.get_column("gang_size").to_numpy(), starts),
     )
-    apps = apps.with_row_index("app_order").select(*APPS, "app_order")
-    apps = apps.join(first, on="app_order", how="left", maintain_order="left")
-    _refuse("apps", apps, "app_id", pl.col("first_s").is_null(), "an app with at least one job")
     early = pl.col("first_s") < pl.col("arrival_s")
     _refuse("apps", apps, "arrival_s", early, "no later than the app's earliest job")
     late = pl.col("first_s") > pl.col("arrival_s") + _ARRIVAL_SLACK_S

@@ -117,7 +117,7 @@ class Clock:
 
     def parse(self, series: pl.Series) -> Stamps:
         """Stamps of any strings."""
-        text = series.cast(pl.String).str.strip_chars()
+        text = series.cast(pl.String)
         missing = is_missing(text)
         plain, zoned = _parsed(text, missing)
         first, latest = (
@@ -174,7 +174,8 @@ class Clock:
 
 def _parsed(text: pl.Series, missing: pl.Series) -> tuple[pl.Series, pl.Series]:
     """Local time of the stamps without an offset, and microseconds since 1970 of the others."""
-    simple = text.str.head(_PLAIN_LENGTH).str.to_datetime(_PLAIN, strict=False, time_unit="us")
+    head = text.str.head(_PLAIN_LENGTH)
+    simple = head.str.to_datetime(_PLAIN, strict=False, time_unit="us", cache=False)
     rest = text.str.slice(_PLAIN_LENGTH)
     plain = pl.select(pl.when(rest == "").then(simple)).to_series()
     zoned = simple.cast(pl.Int64) - _offsets(rest)

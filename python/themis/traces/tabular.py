@@ -206,7 +206,7 @@ class _Reading:
 
     def blocks(self) -> Iterator[RowChecks]:
         """Rows of all files, malformed ones rejected."""
-        table = self.table
+        table, used = self.table, None
         if table.header is None:
             if self.source.kind != "csv":
                 raise TraceError(
@@ -214,10 +214,10 @@ class _Reading:
                 )
             require_columns(self.source, table.needed)
             stated = (table.stated,) if table.stated else ()
-            used = (*table.needed, *table.texts.values(), *stated, *table.idle)
-            unused_columns(self.source, self.gathered, used)
+            used = {*table.needed, *table.texts.values(), *stated}
+            unused_columns(self.source, self.gathered, {*used, *table.idle})
         for part in self.source.parts:
-            yield from text_rows(part, table.header(part) if table.header else part.header)
+            yield from text_rows(part, table.header(part) if table.header else part.header, used)
 
     def take(self, checks: RowChecks) -> None:
         """Gather the rows of one block."""
