@@ -98,7 +98,7 @@ def damaged(data: bytes, edits: list[tuple[float, str, bytes]], encoding: str) -
         elif how == "twice":
             data = data[:at] + data[at : at + 90] + data[at:]
         elif how == "cell":
-            data = CELL.sub(piece, data[:at]) + CELL_END.sub(b"", data[at:], count=1)
+            data = CELL.sub(b"", data[:at]) + piece + CELL_END.sub(b"", data[at:])
         elif how == "line":
             data = data[:at] + data[at:].partition(b"\n")[2]
         else:
