@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import polars as pl
 
@@ -16,13 +16,17 @@ __all__ = ["RunDigest", "app_rows", "digest"]
 
 @dataclass(frozen=True, eq=False)
 class RunDigest:
-    """Summary, curves and manifest of one run, under the name that charts give it."""
+    """Summary, curves and manifest of one run, under the name that charts give it.
+
+    `point` has the values, as text, of what varied in a sweep beside the seed.
+    """
 
     label: str
     seed: int
     summary: Mapping[str, Number]
     curves: Curves
     manifest: Mapping[str, object]
+    point: Mapping[str, str] = field(default_factory=dict)
 
 
 def digest(result: Result, label: str | None = None) -> RunDigest:

@@ -5,6 +5,7 @@ import struct
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,17 +17,19 @@ from themis.comparison import Comparison
 from themis.digest import app_rows, digest
 from themis.errors import ThemisError
 from themis.metrics.catalogue import Unit
+from themis.metrics.occupancy import occupancy
 from themis.policies import POLICIES
 from themis.report import distributions, figures, write_report
+from themis.report.many import drawn_part
 from themis.report.palette import policy_colours
 from themis.report.wording import worded
 from themis.result import Result
 
 if TYPE_CHECKING:
-    from tests.unit.conftest import MakeResult
+    from tests.unit.conftest import MakeResult, MakeTable
 
 EVIL = '"><script>alert(1)</script><img src=http://evil.example/x onerror=alert(2)>'
-NAMES = ["rho", "completion", "utilisation", "contention", "gpu_time"]
+NAMES = ["rho", "completion", "gains", "utilisation", "contention", "gpu_time", "placement"]
 AUCTIONS = ["offers", "payments", "gaps"]
 
 
@@ -330,3 +333,79 @@ def test_apps_that_took_no_time_have_no_place_on_a_log_axis(
     names = [path.stem for path in figures(instant, tmp_path, formats=("svg",))]
     assert "completion" not in names
     assert "rho" not in names
+
+
+def test_the_page_tells_who_gains_and_whom_the_horizon_cuts_off(
+    make_result: MakeResult, tmp_path: Path
+) -> None:
+    cut = make_result(50, "themis")
+    last = cut.apps["app_id"][-1]
+    unfinished = pl.when(pl.col("app_id") == last)
+    apps = cut.apps.with_columns(
+        state=unfinished.then(pl.lit("unfinished")).otherwise("state"),
+        end_s=unfinished.then(None).otherwise("end_s"),
+        rho_is_bound=pl.col("app_id") == last,
+    )
+    themis = Result(frames={**cut.frames, "apps": apps}, manifest=cut.manifest)
+    html, page = page_of(compared([themis, make_result(50, "fifo")]), tmp_path)
+    text = " ".join(" ".join(page.text).split())
+    assert "What the horizon cuts off" in text
+    assert "1 of 50" in text
+    assert "apps that gain and lose most" in text
+    gains = html.split('id="gains-table"')[1].split("</table>")[0]
+    assert re.findall(r"<td>([^<]*)</td>", gains)[:2] == ["49", "1"]
+    whole, _ = page_of(compared([make_result(50, "themis"), make_result(50, "fifo")]), tmp_path)
+    assert "What the horizon cuts off" not in whole
+
+
+def test_many_combinations_are_rows_and_only_telling_ones_are_drawn(
+    make_result: MakeResult, tmp_path: Path
+) -> None:
+    labels = [f"fairness_knob={knob}, lease_s={lease}" for knob in range(10) for lease in (1, 2, 3)]
+    results = [make_result(40, "themis", seed) for seed in range(len(labels))]
+    runs = [
+        replace(
+            digest(result, label),
+            seed=0,
+            point=dict(part.split("=") for part in label.split(", ")),
+        )
+        for result, label in zip(results, labels, strict=True)
+    ]
+    apps = pl.concat(
+        [
+            app_rows(result, label).with_columns(seed=pl.lit(0, dtype=pl.UInt64))
+            for result, label in zip(results, labels, strict=True)
+        ]
+    )
+    comparison = Comparison(runs, apps, results={})
+    shown = drawn_part(comparison)
+    assert len(shown.policies) <= 6
+    worst = {run.label: float(run.summary["rho_max"] or 0) for run in runs}
+    extremes = {min(labels, key=worst.__getitem__), max(labels, key=worst.__getitem__)}
+    assert extremes | {comparison.baseline} <= set(shown.policies)
+    html, page = page_of(comparison, tmp_path)
+    headline = html.split('id="headline-table"')[1].split("</table>")[0]
+    assert re.findall(r'<th scope="row">([^<]*)</th>', headline) == labels
+    effects = [svg for svg in page.all("svg") if "by axis" in str(svg["aria-label"])]
+    assert len(effects) == 4
+    assert len(html) < 2_000_000
+
+
+def test_occupancy_is_who_held_most_of_a_machine(tiny_result: Result) -> None:
+    held = occupancy(tiny_result.leases, 10.0, 220.0, bins=21)
+    rows = [tuple(row.values()) for row in held.to_dicts()]
+    assert rows == [
+        ("m0", 0.0, 100.0, "a", 1.0),
+        ("m0", 110.0, 210.0, "b", 0.5),
+        ("m1", 50.0, 70.0, "b", 0.5),
+        ("m1", 70.0, 80.0, "b", 1.0),
+        ("m1", 80.0, 90.0, "b", 0.5),
+    ]
+    assert occupancy(tiny_result.leases, 10.0, 10.0).is_empty()
+
+
+def test_occupancy_picks_machines_evenly_and_in_natural_order(make_table: MakeTable) -> None:
+    lease = {"app_id": "a", "slot": 0, "gpu_first": 0, "gpus": 1, "start_s": 0.0, "end_s": 9.0}
+    leases = make_table("leases", [{**lease, "machine": f"m{number}"} for number in range(30)])
+    picked = occupancy(leases, 0.0, 9.0, machines=4)
+    assert picked.get_column("machine").to_list() == ["m0", "m10", "m19", "m29"]

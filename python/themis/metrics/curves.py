@@ -9,6 +9,7 @@ import polars as pl
 
 from themis.metrics.completion import run_span
 from themis.metrics.gpu_time import microseconds, spans_us
+from themis.metrics.occupancy import occupancy
 from themis.metrics.statistics import Floats, present
 
 __all__ = ["Curves", "cumulative_distribution", "curves_of", "usage_over_time"]
@@ -24,15 +25,18 @@ class Curves:
 
     The distributions have the columns value and share (of the values at or below). `usage` has
     at_s (middle of a bin, seconds after the first arrival), utilisation in [0, 1], active_apps
-    and waiting_apps, each a time-weighted mean over the bin.
+    and waiting_apps, each a time-weighted mean over the bin. `occupancy` says who held the machines
+    (:func:`themis.metrics.occupancy.occupancy`).
     """
 
     rho: pl.DataFrame
     app_completion_s: pl.DataFrame
+    placement_score: pl.DataFrame
     offered_gpus: pl.DataFrame
     mean_c: pl.DataFrame
     gap: pl.DataFrame
     usage: pl.DataFrame
+    occupancy: pl.DataFrame
 
 
 def curves_of(frames: dict[str, pl.DataFrame]) -> Curves:
@@ -48,10 +52,12 @@ def curves_of(frames: dict[str, pl.DataFrame]) -> Curves:
         app_completion_s=cumulative_distribution(
             present(done.select(pl.col("end_s") - pl.col("arrival_s")).to_series())
         ),
+        placement_score=cumulative_distribution(present(apps.get_column("placement_score"))),
         offered_gpus=cumulative_distribution(present(auctions.get_column("offered_gpus"))),
         mean_c=cumulative_distribution(present(auctions.get_column("mean_c"))),
         gap=cumulative_distribution(present(auctions.get_column("gap"))),
         usage=usage_over_time(frames["usage"], start_s, end_s),
+        occupancy=occupancy(frames["leases"], start_s, end_s),
     )
 
 

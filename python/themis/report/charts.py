@@ -8,15 +8,19 @@ from collections.abc import Sequence
 import altair as alt
 import polars as pl
 
+from themis.comparison import Comparison
 from themis.digest import RunDigest
 from themis.metrics.gpu_time import GPU_TIME_PARTS
 from themis.report.distributions import (
     completion_figure,
+    gain_figure,
     gap_figure,
     offer_figure,
     payment_figure,
+    placement_figure,
     rho_figure,
 )
+from themis.report.effects import effect_figures
 from themis.report.look import (
     HEIGHT,
     WIDTH,
@@ -29,28 +33,40 @@ from themis.report.look import (
     time_unit,
     values,
 )
+from themis.report.machines import machine_figure
+from themis.report.many import drawn_part
 from themis.report.palette import PARTS
+from themis.report.tables import one_workload
 
 __all__ = ["Figure", "draw_figures"]
 
 _PANEL = 62
 _BETWEEN_PANELS = 26
 _FLATTENED = 12.0
+_LETTER = 7
 _SHORT_NUMBER = "format(datum.value, '~s')"
 
 
-def draw_figures(runs: Sequence[RunDigest]) -> list[Figure]:
+def draw_figures(comparison: Comparison) -> list[Figure]:
     """Draw every figure for which the runs have data.
 
-    The same label has the same colour in all of them. Runs that share a label (other seeds) are
-    lines of one colour; time series and GPU time show the first run of a label.
+    Of many labels only some are drawn (:func:`themis.report.many.drawn_part`); the effects of the
+    axes of a sweep are those of all runs. The same label has the same colour in all figures. Runs
+    that share a label (other seeds) are lines of one colour; time series, machines and GPU time
+    show the first run of a label.
     """
+    all_runs, comparison = comparison.runs, drawn_part(comparison)
+    runs = comparison.runs
     figures = [
+        *effect_figures(all_runs),
         rho_figure(runs),
         completion_figure(runs),
+        gain_figure(comparison) if one_workload(runs) else None,
         _utilisation(runs),
         _contention(runs),
         _gpu_time(runs),
+        placement_figure(runs),
+        machine_figure(comparison),
         offer_figure(runs),
         payment_figure(runs),
         gap_figure(runs),
@@ -124,7 +140,8 @@ def _gpu_time(runs: Sequence[RunDigest]) -> Figure | None:
     ]
     if not rows:
         return None
-    bars = len(labels_of(runs))
+    lines = [line for label in labels_of(runs) for line in label.split(", ")]
+    bars, letters = len(lines), max(map(len, lines))
     chart = (
         alt.Chart(values(rows))
         .mark_bar(height={"band": 0.7})
@@ -134,7 +151,16 @@ def _gpu_time(runs: Sequence[RunDigest]) -> Figure | None:
                 title="GPU time held (GPU-hours)",
                 axis=alt.Axis(tickCount=5, labelExpr=_SHORT_NUMBER),
             ),
-            y=alt.Y("label:N", title=None, sort=labels_of(runs)),
+            y=alt.Y(
+                "label:N",
+                title=None,
+                sort=labels_of(runs),
+                axis=alt.Axis(
+                    labelExpr="split(datum.label, ', ')",
+                    labelLimit=WIDTH,
+                    minExtent=min(_LETTER * letters, WIDTH // 2),
+                ),
+            ),
             color=alt.Color(
                 "part:N",
                 scale=alt.Scale(domain=list(PARTS), range=list(PARTS.values())),

@@ -8,7 +8,10 @@ from collections.abc import Callable, Sequence
 import altair as alt
 import polars as pl
 
+from themis.comparison import Comparison
 from themis.digest import RunDigest
+from themis.metrics.curves import cumulative_distribution
+from themis.metrics.statistics import present
 from themis.report.look import (
     HEIGHT,
     WIDTH,
@@ -22,7 +25,15 @@ from themis.report.look import (
 )
 from themis.report.palette import GRID, INK
 
-__all__ = ["completion_figure", "gap_figure", "offer_figure", "payment_figure", "rho_figure"]
+__all__ = [
+    "completion_figure",
+    "gain_figure",
+    "gap_figure",
+    "offer_figure",
+    "payment_figure",
+    "placement_figure",
+    "rho_figure",
+]
 
 Pick = Callable[[RunDigest], pl.DataFrame]
 
@@ -30,6 +41,7 @@ _POSITIVE = pl.col("value") > 0
 _FEW_DECADES = 3
 _FEW_TICKS = 2
 _ROOM = 1.05
+_SHORT = 20
 
 
 def rho_figure(runs: Sequence[RunDigest]) -> Figure | None:
@@ -64,6 +76,46 @@ def completion_figure(runs: Sequence[RunDigest]) -> Figure | None:
     )
 
 
+def gain_figure(comparison: Comparison) -> Figure | None:
+    """Draw how the completion time of each app compares to that under the baseline."""
+    pairs = comparison.winners(by="app").filter(pl.col("ratio") > 0)
+    if pairs.is_empty():
+        return None
+    parts = []
+    for (label, seed), rows in pairs.group_by("policy", "seed", maintain_order=True):
+        curve = cumulative_distribution(present(rows.get_column("ratio")))
+        parts.append(_curve(curve, str(label), str(seed)))
+    data, baseline = pl.concat(parts), comparison.baseline
+    short = baseline if len(baseline) <= _SHORT else "the baseline"
+    x = _log_axis(f"Completion time over that under {short} (log scale)", data, around=1.0)
+    return Figure(
+        "gains",
+        f"Gains and losses against {baseline}",
+        f"Share of the apps done under both whose completion time is at most so many times that "
+        f"under {baseline}, by policy. Left of 1 is sooner.",
+        styled(alt.layer(_mark(1.0, "the same"), _steps(data, comparison.runs, x, "apps"))),
+    )
+
+
+def placement_figure(runs: Sequence[RunDigest]) -> Figure | None:
+    """Draw the placement scores of apps."""
+    data = _distribution(runs, lambda run: run.curves.placement_score)
+    if data.is_empty():
+        return None
+    x = alt.X(
+        "value:Q",
+        axis=alt.Axis(title="Placement score (1 = perfectly placed)", tickCount=6),
+        scale=alt.Scale(zero=False),
+    )
+    return Figure(
+        "placement",
+        "Placement scores",
+        "Share of apps with a placement score 1/S at or below each value, weighted over their "
+        "time on GPUs, by policy. Lines that rise late and to the right are better.",
+        styled(_steps(data, runs, x, "apps")),
+    )
+
+
 def offer_figure(runs: Sequence[RunDigest]) -> Figure | None:
     """Draw the sizes of offers."""
     data = _distribution(runs, lambda run: run.curves.offered_gpus)
@@ -94,13 +146,12 @@ def _auction_figure(
     if data.is_empty():
         return None
     name, title, axis_title, noun = words
-    holding = [run for run in runs if run.summary["auctions"]]
     x = alt.X("value:Q", axis=alt.Axis(title=axis_title, tickCount=6), scale=alt.Scale(zero=False))
     return Figure(
         name,
         title,
         f"Share of auctions with {noun} at or below each value, by policy.",
-        styled(_steps(data, holding, x, "auctions")),
+        styled(_steps(data, runs, x, "auctions")),
     )
 
 
@@ -112,7 +163,7 @@ def _steps(data: pl.DataFrame, runs: Sequence[RunDigest], x: alt.X, what: str) -
         .encode(
             x=x,
             y=alt.Y("percent:Q", title=f"Share of {what} (%)", scale=y_scale),
-            color=colour(runs),
+            color=colour(runs, only=data.get_column("label").unique().to_list()),
             detail="seed:N",
         )
         .properties(width=WIDTH, height=HEIGHT)
@@ -149,13 +200,10 @@ def _log_axis(title: str, data: pl.DataFrame, around: float | None = None) -> al
 
 def _distribution(runs: Sequence[RunDigest], pick: Pick) -> pl.DataFrame:
     """Curves of all runs below one another, each beginning at a share of nothing."""
-    parts = []
-    for run in runs:
-        curve = pick(run).select("value", percent=pl.col("share") * 100)
-        start = curve.head(1).with_columns(percent=pl.lit(0.0))
-        parts.append(
-            pl.concat([start, curve]).with_columns(
-                label=pl.lit(run.label), seed=pl.lit(str(run.seed))
-            )
-        )
-    return pl.concat(parts)
+    return pl.concat([_curve(pick(run), run.label, str(run.seed)) for run in runs])
+
+
+def _curve(distribution: pl.DataFrame, label: str, seed: str) -> pl.DataFrame:
+    curve = distribution.select("value", percent=pl.col("share") * 100)
+    start = curve.head(1).with_columns(percent=pl.lit(0.0))
+    return pl.concat([start, curve]).with_columns(label=pl.lit(label), seed=pl.lit(seed))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import altair as alt
@@ -46,20 +46,26 @@ class Figure:
     chart: AnyChart
 
 
-def colour(runs: Sequence[RunDigest], *, legend: bool = True) -> alt.Color:
-    """Colour by label, the same in every chart."""
-    return label_colour(labels_of(runs), legend=legend)
+def colour(
+    runs: Sequence[RunDigest], *, legend: bool = True, only: Sequence[str] | None = None
+) -> alt.Color:
+    """Colour by label, the same in every chart; the legend has all labels, or `only` some."""
+    return label_colour(labels_of(runs), legend=legend, only=only)
 
 
-def label_colour(labels: Sequence[str], *, legend: bool = True) -> alt.Color:
+def label_colour(
+    labels: Sequence[str], *, legend: bool = True, only: Sequence[str] | None = None
+) -> alt.Color:
     """Colour by the field `label`; a policy has the same colour in every chart."""
     colours = policy_colours(labels)
+    told = list(colours) if only is None else [label for label in colours if label in only]
     look = alt.Legend(
         title=None,
         orient="top",
-        columns=_legend_columns(colours),
+        columns=_legend_columns(told),
+        values=told,
         symbolType="stroke",
-        labelLimit=160,
+        labelLimit=WIDTH,
     )
     return alt.Color(
         "label:N",
@@ -124,6 +130,8 @@ def time_unit(typical_s: object) -> tuple[float, str]:
     return 1.0, "seconds"
 
 
-def _legend_columns(labels: Iterable[str]) -> int:
+def _legend_columns(labels: Sequence[str]) -> int:
     lengths = [len(label) for label in labels]
-    return len(lengths) if sum(lengths) + 5 * len(lengths) <= _LEGEND_LETTERS else 2
+    if sum(lengths) + 5 * len(lengths) <= _LEGEND_LETTERS:
+        return len(lengths)
+    return 2 if max(lengths) <= _LEGEND_LETTERS // 2 - 5 else 1

@@ -15,9 +15,10 @@ from themis.digest import RunDigest, app_rows, digest
 from themis.errors import ThemisError
 from themis.report.drawing import inlined, png, svg
 from themis.report.html_page import rendered, write_page
+from themis.report.many import MANY, drawn_part
 from themis.report.notes import run_facts, run_notes
 from themis.report.palette import policy_colours, series_variable
-from themis.report.tables import flattened, metric_rows, winners_of
+from themis.report.tables import cut_off_rows, flattened, metric_rows, winners_of
 from themis.result import Result
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def figures(
     files = []
     try:
         root.mkdir(parents=True, exist_ok=True)
-        for figure in _figures(_gathered(subject).runs):
+        for figure in draw(_gathered(subject)):
             for suffix in formats:
                 file = root / f"{figure.name}.{suffix}"
                 if suffix == "svg":
@@ -142,11 +143,19 @@ def _told_apart(runs: list[RunDigest]) -> list[RunDigest]:
     return [replace(run, label=label) for run, label in zip(runs, labels, strict=True)]
 
 
+def draw(comparison: Comparison) -> list[Figure]:
+    """Draw the figures of a report."""
+    from themis.report.charts import draw_figures  # noqa: PLC0415 - altair loads slowly
+
+    return draw_figures(comparison)
+
+
 def _render(comparison: Comparison) -> str:
     runs, labels = comparison.runs, comparison.policies
+    many, drawn = len(labels) > MANY, drawn_part(comparison)
     return rendered(
         "report.html.j2",
-        drawn=[(figure, inlined(figure)) for figure in _figures(runs)],
+        drawn=[(figure, inlined(figure)) for figure in draw(comparison)],
         facts=run_facts(runs),
         seeds=len({run.seed for run in runs}),
         version=runs[0].manifest.get("themis_version", ""),
@@ -154,13 +163,12 @@ def _render(comparison: Comparison) -> str:
         colours=[series_variable(colour) for colour in policy_colours(labels).values()],
         headline=metric_rows(runs, headline=True),
         details=metric_rows(runs, headline=False),
-        notes=run_notes(runs, complete=comparison.complete),
-        winners=winners_of(comparison),
-        manifests=[(f"{run.label}, seed {run.seed}", flattened(run.manifest)) for run in runs],
+        many=many,
+        drawn_labels=drawn.policies,
+        notes=run_notes(drawn.runs, complete=comparison.complete),
+        winners=winners_of(comparison, extremes=drawn.policies),
+        cut_off=cut_off_rows(runs),
+        manifests=[
+            (f"{run.label}, seed {run.seed}", flattened(run.manifest)) for run in drawn.runs
+        ],
     )
-
-
-def _figures(runs: Sequence[RunDigest]) -> list[Figure]:
-    from themis.report.charts import draw_figures  # noqa: PLC0415 - altair loads slowly
-
-    return draw_figures(runs)

@@ -8,7 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["GRID", "INK", "PARTS", "css_variables", "policy_colours", "series_variable", "themed"]
+__all__ = [
+    "GRID",
+    "INK",
+    "PARTS",
+    "SERIES_BLUE",
+    "app_colours",
+    "css_variables",
+    "policy_colours",
+    "series_variable",
+    "themed",
+]
 
 INK = "#1b1f24"
 """Text and axes; follows the page's text colour where a chart is part of a page."""
@@ -41,6 +51,11 @@ PARTS = {
     "idle in a gang": "#868e96",
 }
 """Parts of the GPU time held."""
+
+SERIES_BLUE = "#0b65b0"
+"""The first colour of a series, where there is only one."""
+
+_GREY, _APPS = "#6a6f76", 10
 
 _ORDER = (
     "themis",
@@ -75,6 +90,11 @@ def policy_colours(labels: Sequence[str]) -> dict[str, str]:
             colours[label] = free.pop(0) if free else light[len(colours) % len(light)]
         used.add(colours[label])
     return colours
+
+
+def app_colours() -> list[str]:
+    """Return colours for apps, which are too many for one each; grey stays free."""
+    return [colour for colour in _SERIES if colour != _GREY][:_APPS]
 
 
 def css_variables(*, dark: bool) -> str:

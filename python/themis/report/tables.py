@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,10 +11,18 @@ import polars as pl
 from themis.comparison import Comparison
 from themis.digest import RunDigest
 from themis.metrics.catalogue import CATALOGUE, HEADLINES, Better, Metric, Unit
-from themis.paired import default_baseline
 from themis.report.wording import worded
 
-__all__ = ["Cell", "Row", "Winners", "flattened", "metric_rows", "winners_of"]
+__all__ = [
+    "Cell",
+    "Row",
+    "Winners",
+    "cut_off_rows",
+    "flattened",
+    "metric_rows",
+    "one_workload",
+    "winners_of",
+]
 
 _EXTREMES = 5
 
@@ -38,12 +46,14 @@ class Row:
 
 @dataclass(frozen=True)
 class Winners:
-    """Pairs against the baseline, by policy and at the extremes by user."""
+    """Pairs against the baseline, by policy and at the extremes by user and by app."""
 
     baseline: str
     has_users: bool
     rows: Sequence[Row]
+    gains: Sequence[Row]
     users: Sequence[tuple[str, Sequence[Row]]]
+    apps: Sequence[tuple[str, Sequence[Row]]]
 
 
 def metric_rows(runs: Sequence[RunDigest], *, headline: bool) -> list[Row]:
@@ -71,16 +81,14 @@ def metric_rows(runs: Sequence[RunDigest], *, headline: bool) -> list[Row]:
     return rows
 
 
-def winners_of(comparison: Comparison) -> Winners | None:
-    """Count who finished sooner and later than under the baseline.
+def winners_of(comparison: Comparison, *, extremes: Sequence[str]) -> Winners | None:
+    """Count who finished sooner and later than under the baseline; name users and apps for some.
 
     None for a single policy, and for runs on different workloads.
     """
-    workloads = {str(run.manifest.get("workload")) for run in comparison.runs}
-    if len(workloads) > 1:
+    if not one_workload(comparison.runs):
         return None
-    baseline = default_baseline(comparison.policies)
-    frame = comparison.winners(baseline)
+    frame = comparison.winners()
     if frame.is_empty():
         return None
     has_users = comparison.apps.get_column("user").null_count() < comparison.apps.height
@@ -103,15 +111,78 @@ def winners_of(comparison: Comparison) -> Winners | None:
         )
         for row in frame.to_dicts()
     ]
-    users = comparison.winners(baseline, by="user").filter(
-        pl.col("user").is_not_null() & pl.col("ratio_median").is_not_null()
+    policies = [policy for policy in frame.get_column("policy") if policy in extremes]
+    users = comparison.winners(by="user").filter(pl.col("user").is_not_null())
+    return Winners(
+        comparison.baseline,
+        has_users,
+        rows,
+        [_gain_row(row) for row in comparison.differences().to_dicts()],
+        _by_policy(policies, users, "user", _user_row),
+        _by_policy(policies, comparison.winners(by="app"), "app_id", _app_row),
     )
-    tables = []
-    for policy in frame.get_column("policy"):
-        mine = users.filter(pl.col("policy") == policy).sort("ratio_median", "user")
-        if mine.height > 1:
-            tables.append((str(policy), [_user_row(row) for row in _extremes(mine).to_dicts()]))
-    return Winners(baseline, has_users, rows, tables)
+
+
+def cut_off_rows(runs: Sequence[RunDigest]) -> list[Row]:
+    """Say what the horizon cuts off, a row a run that it cuts; none where every app is done."""
+    rows = []
+    for run in runs:
+        summary = run.summary
+        if not summary["apps_unfinished"]:
+            continue
+        title = f"{run.label}, seed {run.seed}" if run.seed else run.label
+        cells = [
+            Cell(f"{summary['apps_unfinished']:,} of {summary['apps']:,}"),
+            Cell(worded(summary["jobs_unfinished"], Unit.COUNT)),
+            Cell(worded(summary["rho_max"], Unit.RATIO)),
+            Cell(worded(summary["rho_bound_max"], Unit.RATIO)),
+        ]
+        rows.append(Row(title, Better.NEITHER, cells))
+    return rows
+
+
+def one_workload(runs: Sequence[RunDigest]) -> bool:
+    """Whether all runs played the same workload, so that their apps can be paired."""
+    return len({str(run.manifest.get("workload")) for run in runs}) == 1
+
+
+def _by_policy(
+    policies: Sequence[str],
+    frame: pl.DataFrame,
+    key: str,
+    word: Callable[[Mapping[str, object]], Row],
+) -> list[tuple[str, list[Row]]]:
+    """Return the extremes of each policy, from the largest gain to the largest loss."""
+    ratio = "ratio" if "ratio" in frame.columns else "ratio_median"
+    known = frame.filter(pl.col(ratio).is_not_null()).sort(ratio, key)
+    tables = [(policy, known.filter(pl.col("policy") == policy)) for policy in policies]
+    return [
+        (policy, [word(row) for row in _extremes(mine).to_dicts()])
+        for policy, mine in tables
+        if mine.height > 1
+    ]
+
+
+def _gain_row(row: Mapping[str, object]) -> Row:
+    """Means of the same apps, with their intervals, and whom the horizon cut off."""
+    gain = _interval(row, "sooner{}_s", Unit.SECONDS)
+    change = _interval(row, "rho_change{}", Unit.RATIO)
+    counts = [Cell(f"{row[name]:,}") for name in ("apps", "cut_off")]
+    return Row(str(row["policy"]), Better.NEITHER, [*counts, Cell(gain), Cell(change)])
+
+
+def _interval(row: Mapping[str, object], name: str, unit: Unit) -> str:
+    mean, low, high = (row[name.format(end)] for end in ("", "_low", "_high"))
+    if not isinstance(mean, float):
+        return "\N{EN DASH}"
+    if not (isinstance(low, float) and isinstance(high, float)):
+        return _signed(mean, unit)
+    return f"{_signed(mean, unit)} ({_signed(low, unit)} to {_signed(high, unit)})"
+
+
+def _signed(value: float, unit: Unit) -> str:
+    sign = "\N{MINUS SIGN}" if value < 0 else "+" if value > 0 else ""
+    return sign + worded(abs(value), unit)
 
 
 def flattened(manifest: Mapping[str, object], prefix: str = "") -> list[tuple[str, str]]:
@@ -139,6 +210,18 @@ def _user_row(row: Mapping[str, object]) -> Row:
     return Row(
         str(row["user"]), Better.NEITHER, [*counts, Cell(_ratio(row["ratio_median"], None, None))]
     )
+
+
+def _app_row(row: Mapping[str, object]) -> Row:
+    user = "" if row["user"] is None else f" ({row['user']})"
+    ratio = Cell(_ratio(row["ratio"], None, None))
+    times = [_cell(row[name], Unit.SECONDS) for name in ("completion_s", "baseline_completion_s")]
+    rho = [_cell(row[name], Unit.RATIO) for name in ("rho", "baseline_rho")]
+    return Row(f"{row['app_id']}{user}", Better.NEITHER, [*times, ratio, *rho])
+
+
+def _cell(value: object, unit: Unit) -> Cell:
+    return Cell(worded(value if isinstance(value, float) else None, unit))
 
 
 def _ratio(median: object, low: object, high: object) -> str:

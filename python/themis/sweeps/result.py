@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -131,7 +131,10 @@ class Sweep:
         if not done:
             raise ThemisError(f"{self.directory}: no run is done")
         stored = StoredResults(self.directory, done, keeper=self.keeper)
-        return stored_comparison(stored, complete=self.complete)
+        compared = stored_comparison(stored, complete=self.complete)
+        points = {_label(run.values): _point(run.values) for run in self.plan}
+        runs = [replace(run, point=points[run.label]) for run in compared.runs]
+        return replace(compared, runs=runs)
 
     def summary(self) -> dict[str, object]:
         """Return axes, and every row of :attr:`runs`; JSON-able."""
@@ -217,8 +220,12 @@ def shown(value: object) -> str:
     return f"{value:.12g}" if isinstance(value, float) else str(value)
 
 
+def _point(values: Mapping[str, object]) -> dict[str, str]:
+    return {key: shown(value) for key, value in values.items() if key != "seed"}
+
+
 def _label(values: Mapping[str, object]) -> str:
-    varied = {key: shown(value) for key, value in values.items() if key != "seed"}
+    varied = _point(values)
     texts = (text if key in _POLICY else f"{key}={text}" for key, text in varied.items())
     return ", ".join(texts) or "all"
 
