@@ -37,7 +37,10 @@ def print_json(document: Mapping[str, object]) -> None:
 
 
 def number(value: Cell, digits: int = 4) -> str:
-    """Return a cell's text: ``digits`` significant digits, grouped thousands, n/a for None."""
+    """Return a cell's text: ``digits`` significant digits, grouped thousands, n/a for None.
+
+    Control characters of a text are written out, so that no name steers the terminal.
+    """
     if value is None:
         return "n/a"
     if isinstance(value, bool):
@@ -47,7 +50,7 @@ def number(value: Cell, digits: int = 4) -> str:
     if isinstance(value, float):
         grouped = 10 ** (digits - 1) <= abs(value) < _LONG
         return f"{value:,.0f}" if grouped else f"{value:.{digits}g}"
-    return value
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in value)
 
 
 def print_table(table: Table) -> None:

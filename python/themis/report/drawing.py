@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from themis.errors import ThemisError
 from themis.report.palette import themed
+from themis.report.wording import visible
 
 if TYPE_CHECKING:
     from themis.report.look import Figure
@@ -25,7 +26,7 @@ def svg(figure: Figure, background: str) -> str:
 
     spec = {**figure.chart.to_dict(), "background": background}
     drawn = str(vl_convert.vegalite_to_svg(spec, vl_version=_vega_lite()))
-    return _renumbered(drawn, figure.name)
+    return visible(_renumbered(drawn, figure.name))
 
 
 def _renumbered(svg: str, name: str) -> str:

@@ -9,12 +9,16 @@ from markupsafe import Markup
 
 from themis.errors import ThemisError
 from themis.report.palette import css_variables
+from themis.report.wording import visible
 
 __all__ = ["rendered", "write_page"]
 
 
 def rendered(template: str, **values: object) -> str:
-    """Return a page of `python/themis/report/templates`; every text in `values` is escaped."""
+    """Return a page of `python/themis/report/templates`.
+
+    Every text in `values` is escaped, and control characters are marked.
+    """
     from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 - slow
 
     environment = Environment(
@@ -24,11 +28,12 @@ def rendered(template: str, **values: object) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    return environment.get_template(template).render(
+    page = environment.get_template(template).render(
         **values,
         light=Markup(css_variables(dark=False)),  # noqa: S704 - our own constants
         dark=Markup(css_variables(dark=True)),  # noqa: S704 - our own constants
     )
+    return visible(page)
 
 
 def write_page(page: str, path: str | PathLike[str]) -> Path:

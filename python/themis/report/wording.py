@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import math
+import re
 
 from themis.metrics import Number
 from themis.metrics.catalogue import Unit
 
-__all__ = ["duration", "worded"]
+__all__ = ["duration", "visible", "worded"]
 
 _SCALED = {
     Unit.SHARE: (100.0, "\N{NO-BREAK SPACE}%"),
     Unit.GPU_SECONDS: (1 / 3600.0, "\N{NO-BREAK SPACE}GPU-h"),
 }
 _MOST_DECIMALS = 6
+_STEERING = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufffe\uffff]"
+)
 _MINUTE, _HOUR, _DAY = 60.0, 3600.0, 86_400.0
+
+
+def visible(text: str) -> str:
+    """Return a text with replacement characters for what steers a terminal or a parser.
+
+    Marks that turn the direction of reading are replaced too; line ends and tabs stay.
+    """
+    return _STEERING.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def worded(value: Number, unit: Unit) -> str:
