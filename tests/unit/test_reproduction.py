@@ -57,6 +57,7 @@ def test_every_rule_holds_of_the_papers_own_values(panel: Panel, rule: Rule) -> 
 def test_the_papers_values_are_of_what_is_played(panel: Panel) -> None:
     experiment = EXPERIMENTS[panel.experiment]
     axis = experiment.axes.get(panel.x or "", [None])
+    assert (panel.chart == "lines") == (panel.x is not None)
     printed = [paper_grid(panel.name, measure.name) for measure in panel.measures]
     for paper in (one for one in printed if one.rows):
         assert set(paper.x) <= set(axis)

@@ -65,7 +65,11 @@ def _lines(table: PanelTable, measure: Measure, rows: Rows) -> AnyChart:
     names = [place_name(table.panel, x) for x in table.x]
     title = table.panel.x_title
     numbers = all(isinstance(x, float | int) for x in table.x)
-    x = alt.X("x:Q", title=title) if numbers else alt.X("x:N", title=title, sort=names)
+    x = (
+        alt.X("x:Q", title=title)
+        if numbers
+        else alt.X("x:N", title=title, sort=names, axis=alt.Axis(labelAngle=0))
+    )
     y = alt.Y("value:Q", title=measure.title, scale=alt.Scale(zero=False))
     chart: AnyChart = (
         alt.Chart(values(rows))
@@ -99,7 +103,12 @@ def _points(table: PanelTable, measure: Measure, rows: Rows) -> AnyChart:
 
 def _shares(table: PanelTable, measure: Measure) -> dict[str, alt.X | alt.Y | alt.Color]:
     return {
-        "x": alt.X("value:Q", title=measure.of_app, scale=alt.Scale(zero=False)),
+        "x": alt.X(
+            "value:Q",
+            title=measure.of_app,
+            scale=alt.Scale(zero=False),
+            axis=alt.Axis(tickCount=6),
+        ),
         "y": alt.Y("percent:Q", title="Share of apps (%)", scale=alt.Scale(domain=[0, 100])),
         "color": label_colour(table.series),
     }

@@ -108,11 +108,7 @@ RHO_MEDIAN = Measure("rho_median", "median rho", _metric("rho_median"))
 JAIN = Measure("jain", "Jain's index", _metric("jain"))
 GPU_HOURS = Measure("gpu_h", "GPU-hours", _metric("gpu_s", 1 / 3600))
 PLACED_PERFECTLY = Measure(
-    "placed_perfectly",
-    "share of GPU time placed perfectly",
-    _placed_perfectly,
-    _column("placement_score"),
-    "placement score of an app",
+    "placed_perfectly", "share of GPU time placed perfectly", _placed_perfectly
 )
 SPEED = Measure("speed", "speed of a job of 4 GPUs", _metric("placement_score"))
 LIAR_GAIN = Measure("liar_gain", "gain of the liar", _gain(lied=True))

@@ -97,6 +97,7 @@ PANELS: tuple[Panel, ...] = (
         x_title="all GPUs of the job in",
         x_names={"1x4": "a slot", "1x4/2": "a machine", "2x2": "a rack", "2x(1x2)": "the cluster"},
         rules=(Falling("speed", "vgg16"), Falling("speed", "resnet50")),
+        chart="lines",
         note="Measured by running one job on four clusters of four GPUs.",
     ),
     Panel(
@@ -140,8 +141,7 @@ PANELS: tuple[Panel, ...] = (
         experiment="w2",
         measures=(of.PLACED_PERFECTLY,),
         rules=(AtLeast("placed_perfectly", bound=0.95), Highest("placed_perfectly")),
-        chart="cdf",
-        note="The paper counts allocations; ours is of the GPU time. The curve is of apps.",
+        note="The paper counts allocations; ours is of the GPU time.",
     ),
     Panel(
         figure="14",
