@@ -44,7 +44,7 @@ def test_into_the_core(meter: Meter, jobs: int) -> None:
 
     def cross() -> tuple[CoreColumns, _core.Workload]:
         columns = workload_columns(workload, there, {}, claims(apps, Settings(), 0))
-        return columns, _core.Workload(columns.apps, columns.jobs, columns.slowdowns)
+        return columns, columns.core(columns.apps)
 
     columns, core = meter.time("workload into the core", "jobs", jobs, cross, rounds=5)
     assert core.jobs == jobs
@@ -65,11 +65,13 @@ def test_out_of_the_core(meter: Meter, monkeypatch: pytest.MonkeyPatch, jobs: in
 
     monkeypatch.setattr(_core, "simulate", keep)
     whole = simulate(workload, there, policy="fifo")
+    apps = workload.apps.get_column("app_id").to_list()
+    speeds = workload_columns(workload, there, {}, claims(apps, Settings(), 0)).speeds
     frames = meter.time(
         "event log into frames",
         "jobs",
         jobs,
-        lambda: result_frames(logs[0], workload, there),
+        lambda: result_frames(logs[0], workload, there, speeds),
         rounds=5,
     )
     assert frames["jobs"].get_column("end_s").equals(whole.jobs.get_column("end_s"))

@@ -25,6 +25,7 @@ class Cluster:
         rack: npt.NDArray[np.uint32],
         gpus: npt.NDArray[np.uint32],
         slot_gpus: npt.NDArray[np.uint32],
+        gpu_type: npt.NDArray[np.uint32],
     ) -> Cluster: ...
     @property
     def gpus(self) -> int: ...
@@ -52,6 +53,8 @@ class Workload:
         apps: Mapping[str, npt.NDArray[Any]],
         jobs: Mapping[str, npt.NDArray[Any]],
         slowdowns: npt.NDArray[np.float64],
+        speeds: npt.NDArray[np.float64],
+        mixes: npt.NDArray[np.bool_],
     ) -> Workload: ...
     @property
     def apps(self) -> int: ...

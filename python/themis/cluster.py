@@ -282,10 +282,12 @@ class Cluster:
 
         racks = self.machines.get_column("rack")
         numbers = {rack: at for at, rack in enumerate(racks.unique(maintain_order=True))}
+        types = {name: at for at, name in enumerate(self.gpu_types)}
         return _core.Cluster(
             np.array([numbers[rack] for rack in racks], dtype=np.uint32),
             self.machines.get_column("gpus").to_numpy().astype(np.uint32),
             self.machines.get_column("slot_gpus").to_numpy().astype(np.uint32),
+            np.array([types[name] for name in self.machines["gpu_type"]], dtype=np.uint32),
         )
 
 

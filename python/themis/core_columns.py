@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from themis.claims import Claims
-from themis.cluster import UNTYPED, Cluster
+from themis.cluster import Cluster
 from themis.errors import ScenarioError
-from themis.profiles import COLD_START, PROFILES, Profile
+from themis.job_speeds import JobSpeeds, job_speeds
+from themis.profiles import COLD_START, Profile, ProfileInput, read_profiles
 from themis.traces.schema import LOSS, STOPPING
 from themis.workload import Workload
+
+if TYPE_CHECKING:
+    from themis import _core
 
 __all__ = ["CoreColumns", "jobs_by_app", "workload_columns"]
 
@@ -37,11 +41,14 @@ class CoreColumns:
         (uint32: how many), max_gpus (uint32; 2^32 - 1: no cap), target_loss (float64; NaN: none),
         claimed_work, claimed_slowdown and claimed_excess (float64: factors of bids).
     jobs
-        submit_us (int64), work_gpu_us (float64), gang and max (uint32), profile (uint32: row of
-        `slowdowns`), checkpoint_us (int64; -1: the setting), iterations, loss_a, loss_b and loss_c
-        (float64; NaN: unknown), bracket (uint32; 0: none), app by app.
+        submit_us (int64), work_gpu_us (float64: on the fastest type that the job may use), gang and
+        max (uint32), profile (uint32: row of `slowdowns`), speeds (uint32: row of `speeds.table`),
+        checkpoint_us (int64; -1: the setting), iterations, loss_a, loss_b and loss_c (float64; NaN:
+        unknown), bracket (uint32; 0: none), app by app.
     slowdowns
         S at slot, machine, rack, cluster: float64, shape (profiles, 4).
+    speeds
+        Of each job on the GPU types of the cluster.
     notes
         What a reader of the result should know.
     """
@@ -49,13 +56,22 @@ class CoreColumns:
     apps: Columns
     jobs: Columns
     slowdowns: npt.NDArray[np.float64]
+    speeds: JobSpeeds
     notes: tuple[str, ...]
+
+    def core(self, apps: Columns) -> _core.Workload:
+        """Return the workload of the compiled core with these columns of apps."""
+        from themis import _core  # noqa: PLC0415 - loaded when something runs
+
+        table = self.speeds.table
+        mixes = np.ones(len(table), dtype=np.bool_)
+        return _core.Workload(apps, self.jobs, self.slowdowns, table, mixes)
 
 
 def workload_columns(
     workload: Workload,
     cluster: Cluster,
-    profiles: Mapping[str, tuple[float, float, float, float]],
+    profiles: Mapping[str, ProfileInput],
     claimed: Claims,
 ) -> CoreColumns:
     """Return the columns of a workload, jobs app by app.
@@ -63,12 +79,10 @@ def workload_columns(
     Raises
     ------
     ScenarioError
-        An app has a weight other than 1, or may not use every GPU type of the cluster; a profile
-        is invalid.
+        An app has a weight other than 1, or a profile is invalid.
     """
-    _refuse_what_is_missing(workload, cluster)
-    known = dict(PROFILES)
-    known.update((name, Profile.from_scores(row, name=name)) for name, row in profiles.items())
+    _refuse_what_is_missing(workload)
+    known, own_speeds = read_profiles(profiles)
     names = sorted(known)
     apps, jobs = workload.apps, jobs_by_app(workload)
     chosen = jobs.get_column("profile").fill_null("")
@@ -76,6 +90,7 @@ def workload_columns(
     cold = rows[COLD_START]
     profile = chosen.replace_strict(rows, default=cold, return_dtype=pl.UInt32)
     gang = jobs.get_column("gang_size").to_numpy()
+    speeds = job_speeds(jobs, cluster, own_speeds)
     counts = jobs.group_by("app", maintain_order=True).len().get_column("len")
     return CoreColumns(
         apps={
@@ -88,16 +103,20 @@ def workload_columns(
         },
         jobs={
             "submit_us": _us(jobs.get_column("submit_s")),
-            "work_gpu_us": np.rint(jobs.get_column("serial_time_s").to_numpy() * _US),
+            "work_gpu_us": np.rint(
+                jobs.get_column("serial_time_s").to_numpy() * _US / speeds.fastest
+            ),
             "gang": gang.astype(np.uint32),
             "max": jobs.get_column("max_gpus").to_numpy().astype(np.uint32),
             "profile": profile.to_numpy(),
+            "speeds": speeds.row,
             "checkpoint_us": _us(jobs.get_column("checkpoint_s").fill_null(-1 / _US)),
             **{name: _numbers(jobs.get_column(name)) for name in ("iterations", *LOSS)},
             "bracket": jobs.get_column("bracket").fill_null(0).to_numpy().astype(np.uint32),
         },
         slowdowns=np.array([known[name] for name in names], dtype=np.float64),
-        notes=_notes(workload, chosen.filter(pl.Series(gang > 1)), known),
+        speeds=speeds,
+        notes=(*_notes(workload, chosen.filter(pl.Series(gang > 1)), known), *speeds.notes),
     )
 
 
@@ -115,10 +134,13 @@ def _numbers(values: pl.Series) -> npt.NDArray[np.float64]:
 def jobs_by_app(workload: Workload) -> pl.DataFrame:
     """Return the jobs in the core's order (that of the workload) with `app`, its app's number.
 
-    A job without a profile has that of its app.
+    Beside it stand the `gpu_types` of the app. A job without a profile has that of its app.
     """
     order = workload.apps.select(
-        "app_id", pl.int_range(pl.len(), dtype=pl.Int64).alias("app"), app_profile="profile"
+        "app_id",
+        pl.int_range(pl.len(), dtype=pl.Int64).alias("app"),
+        "gpu_types",
+        app_profile="profile",
     )
     return (
         workload.jobs.join(order, on="app_id", how="left", maintain_order="left")
@@ -127,23 +149,13 @@ def jobs_by_app(workload: Workload) -> pl.DataFrame:
     )
 
 
-def _refuse_what_is_missing(workload: Workload, cluster: Cluster) -> None:
+def _refuse_what_is_missing(workload: Workload) -> None:
     weighted = workload.apps.filter(pl.col("weight") != 1.0)
     if weighted.height:
         app, weight = weighted.select("app_id", "weight").row(0)
         raise ScenarioError(
             f"app {app!r}: weight is {weight}: this version shares equally, expected 1"
         )
-    here = set(cluster.gpu_types)
-    if here == {UNTYPED}:
-        return  # the cluster says nothing about types
-    restricted = workload.apps.filter(pl.col("gpu_types").is_not_null())
-    for app, types in restricted.select("app_id", "gpu_types").iter_rows():
-        if not here <= {word.strip() for word in str(types).split("|")}:
-            raise ScenarioError(
-                f"app {app!r}: gpu_types is {types!r} on a cluster of {', '.join(sorted(here))}: "
-                "this version runs apps that may use every GPU of the cluster"
-            )
 
 
 def _notes(workload: Workload, gangs: pl.Series, known: Mapping[str, Profile]) -> tuple[str, ...]:

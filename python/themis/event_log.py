@@ -11,6 +11,7 @@ import polars as pl
 
 from themis.cluster import Cluster
 from themis.core_columns import jobs_by_app
+from themis.job_speeds import JobSpeeds, allowed_types
 from themis.workload import Workload
 
 __all__ = ["result_frames"]
@@ -25,7 +26,12 @@ _ENDS = {0: "job_end", 1: "app_end", 2: "expired", 3: "horizon", 4: "renewal"}
 
 
 def result_frames(
-    log: Mapping[str, Any], workload: Workload, cluster: Cluster, *, has_horizon: bool = True
+    log: Mapping[str, Any],
+    workload: Workload,
+    cluster: Cluster,
+    speeds: JobSpeeds,
+    *,
+    has_horizon: bool = True,
 ) -> dict[str, pl.DataFrame]:
     """Return the five tables of a result (:data:`themis.result_schema.TABLES`).
 
@@ -33,13 +39,15 @@ def result_frames(
     ----------
     log
         What :func:`themis._core.simulate` returned for this workload and cluster.
+    speeds
+        Of the jobs there.
     has_horizon
         Whether what is unfinished was cut off by a horizon; else no policy ever served it.
     """
     specs = jobs_by_app(workload)
     end_s = log["end_us"] / _US
     cut = "cut off by the horizon" if has_horizon else "the policy never served it"
-    jobs = _jobs(log["jobs"], specs, cluster.gpus, cut)
+    jobs = _jobs(log["jobs"], specs, cluster, speeds, cut)
     return {
         "apps": _apps(log["apps"], workload.apps, jobs.with_columns(specs["app"]), end_s, cut),
         "jobs": jobs,
@@ -63,7 +71,9 @@ def _names(codes: npt.NDArray[Any], names: Mapping[int, str]) -> pl.Series:
     return pl.Series(codes).replace_strict(dict(names), return_dtype=pl.String)
 
 
-def _jobs(columns: Columns, specs: pl.DataFrame, gpus: int, cut: str) -> pl.DataFrame:
+def _jobs(
+    columns: Columns, specs: pl.DataFrame, cluster: Cluster, speeds: JobSpeeds, cut: str
+) -> pl.DataFrame:
     state = _names(columns["phase"], _PHASES)
     table = specs.select("job_id", "app_id", "submit_s", "gang_size", gpus_max="max_gpus")
     table = table.with_columns(
@@ -71,20 +81,41 @@ def _jobs(columns: Columns, specs: pl.DataFrame, gpus: int, cut: str) -> pl.Data
         end_s=_instants(columns["end_us"]),
         state=state,
         gpu_s=pl.Series(columns["gpu_us"] / _US),
-        work_gpu_s=pl.Series(columns["work_gpu_us"] / _US),
+        work_gpu_s=pl.Series(columns["work_gpu_us"] / _US * speeds.fastest),
         preemptions=pl.Series(columns["preemptions"]),
         migrations=pl.Series(columns["migrations"]),
     )
     told = pl.Series(columns["reasons"], dtype=pl.String).gather(columns["reason"])
     reason = (
         pl.when(pl.col("state") == "infeasible")
-        .then(pl.format("needs {} GPUs, the cluster has {}", "gang_size", pl.lit(gpus)))
+        .then(_too_few(specs, cluster))
         .when(told != "")
         .then(told)
         .when(pl.col("state") == "unfinished")
         .then(pl.lit(cut))
     )
     return table.with_columns(reason=reason)
+
+
+def _too_few(specs: pl.DataFrame, cluster: Cluster) -> pl.Expr:
+    """Say of which GPU types there are not enough for a job."""
+    sizes = {
+        name: int(gpus)
+        for name, gpus in cluster.machines.group_by("gpu_type")
+        .agg(pl.col("gpus").sum())
+        .iter_rows()
+    }
+    has = {
+        wanted: sum(sizes[name] for name in allowed_types(wanted, cluster))
+        for wanted in specs.get_column("gpu_types").unique()
+    }
+    there = specs.get_column("gpu_types").replace_strict(has, return_dtype=pl.Int64)
+    of_types = (
+        pl.when(there < cluster.gpus)
+        .then(pl.format(" of type {}", specs["gpu_types"]))
+        .otherwise(pl.lit(""))
+    )
+    return pl.format("needs {} GPUs{}, the cluster has {}", "gang_size", of_types, there)
 
 
 def _apps(
@@ -136,7 +167,7 @@ def _with_rho(table: pl.DataFrame, end_s: float, cut: str) -> pl.DataFrame:
         pl.when(hopeless & refused)
         .then(pl.format("{} of {} jobs are rejected by the policy", "rejected", "jobs"))
         .when(hopeless)
-        .then(pl.lit("every job needs more GPUs than the cluster has"))
+        .then(pl.lit("every job needs more GPUs than the cluster has of its types"))
         .when(~pl.col("ended") & (pl.col("arrival_s") > end_s))
         .then(pl.lit("arrives after the horizon"))
         .when(~pl.col("ended") & ideal.fill_null(value=False))

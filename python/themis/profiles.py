@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict
 
 from themis.errors import ScenarioError
 
-__all__ = ["COLD_START", "PROFILES", "Profile"]
+__all__ = ["COLD_START", "PROFILES", "Profile", "ProfileInput", "read_profiles"]
 
 
 class Profile(NamedTuple):
@@ -44,6 +44,8 @@ class Profile(NamedTuple):
         return cls(*(1 / score for score in scores))
 
 
+_LEAST = 1e-3  # the smallest speed that is believed, and 1 / the largest
+
 COLD_START = "cold_start"
 """The profile of jobs that name none, or an unknown one."""
 
@@ -67,3 +69,55 @@ PROFILES: Mapping[str, Profile] = {
     COLD_START: Profile(1.0, 1.0, 1.1, 1.3),
 }
 """The built-in profiles by name."""
+
+
+class ProfileTable(TypedDict, total=False):
+    """Placement scores 1/S at slot, machine, rack and cluster, and relative speeds by GPU type."""
+
+    scores: Sequence[float]
+    speeds: Mapping[str, float]
+
+
+ProfileInput = Sequence[float] | ProfileTable
+"""A profile of one's own: four scores, or a table of scores and speeds."""
+
+
+def read_profiles(
+    given: Mapping[str, ProfileInput],
+) -> tuple[dict[str, Profile], dict[str, dict[str, float]]]:
+    """Return slowdowns by profile, the built-in ones included, and speeds by profile and GPU type.
+
+    A speed is the work that a GPU does in the time in which one of speed 1, to which
+    `serial_time_s` refers, does 1.
+
+    Raises
+    ------
+    ScenarioError
+        A profile has neither scores nor speeds, an unknown key, or a score or speed out of range.
+    """
+    profiles, speeds = dict(PROFILES), {}
+    for name, value in given.items():
+        table = value if isinstance(value, Mapping) else {"scores": value}
+        unknown = [key for key in table if key not in ("scores", "speeds")]
+        if unknown or not table:
+            what = f"key {unknown[0]!r} is unknown" if unknown else "it is empty"
+            raise ScenarioError(f"profile {name!r}: {what}: expected scores, speeds or both")
+        known = profiles.get(name, PROFILES[COLD_START])
+        scores = table.get("scores")
+        profiles[name] = known if scores is None else Profile.from_scores(scores, name=name)
+        if "speeds" in table:
+            speeds[name] = _speeds(name, table["speeds"])
+    return profiles, speeds
+
+
+def _speeds(name: str, given: object) -> dict[str, float]:
+    if not isinstance(given, Mapping) or not given:
+        raise ScenarioError(f"profile {name!r}: speeds is {given!r}: expected speeds by GPU type")
+    for gpu_type, speed in given.items():
+        number = isinstance(speed, int | float) and not isinstance(speed, bool)
+        if not isinstance(gpu_type, str) or not number or not _LEAST <= speed <= 1 / _LEAST:
+            raise ScenarioError(
+                f"profile {name!r}: speed on {gpu_type!r} is {speed!r}: "
+                f"expected a number from {_LEAST:g} to {1 / _LEAST:g}"
+            )
+    return {gpu_type: float(speed) for gpu_type, speed in given.items()}

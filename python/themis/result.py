@@ -22,6 +22,7 @@ from themis.result_schema import RESULT_SCHEMA_VERSION, TABLES, checked_frames, 
 if TYPE_CHECKING:
     from themis.cluster import Cluster
     from themis.policy import Policy
+    from themis.profiles import ProfileInput
     from themis.scenario import Scenario
     from themis.workload import Workload
 
@@ -48,7 +49,7 @@ class Inputs:
 
     workload: Workload
     cluster: Cluster
-    profiles: Mapping[str, tuple[float, float, float, float]] = field(default_factory=dict)
+    profiles: Mapping[str, ProfileInput] = field(default_factory=dict)
     policy: Policy | None = None
     agents: bool = False
 

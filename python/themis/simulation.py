@@ -16,6 +16,7 @@ from themis.event_log import result_frames
 from themis.policies import choose_policy
 from themis.policy import Policy
 from themis.policy_driver import PolicyDriver
+from themis.profiles import ProfileInput
 from themis.result import Inputs, Result
 from themis.result_schema import RESULT_SCHEMA_VERSION
 from themis.settings import Settings
@@ -36,7 +37,7 @@ def simulate(  # noqa: PLR0913 - the contract's signature
     policy: str | Policy = "themis",
     seed: int = 0,
     progress: Progress | None = None,
-    profiles: Mapping[str, tuple[float, float, float, float]] | None = None,
+    profiles: Mapping[str, ProfileInput] | None = None,
     agents: Agents | None = None,
     **settings: object,
 ) -> Result:
@@ -49,7 +50,7 @@ def simulate(  # noqa: PLR0913 - the contract's signature
     workload
         Apps and jobs.
     cluster
-        Machines, all taken as equally fast.
+        Machines; their GPU types are those of `gpu_types` and of profiles.
     policy
         A name or alias of :data:`themis.policies.POLICIES`, the name of another package's policy,
         or a :class:`themis.policy.Policy`, of which a copy is played.
@@ -59,7 +60,8 @@ def simulate(  # noqa: PLR0913 - the contract's signature
         Called at the start, now and then, and at the end; what it raises ends the run.
     profiles
         Placement scores 1/S at slot, machine, rack and cluster by profile name, beside the
-        built-in ones of :data:`themis.profiles.PROFILES`.
+        built-in ones of :data:`themis.profiles.PROFILES`; or ``{"scores": scores, "speeds": speeds
+        by GPU type}`` (see :func:`themis.profiles.read_profiles`).
     agents
         App schedulers of one's own (docs/agents.md): a new :class:`themis.agents.Agent` by app id,
         or a function that makes one from an app's row of `workload.apps` (None: the built-in one).
@@ -71,8 +73,8 @@ def simulate(  # noqa: PLR0913 - the contract's signature
     ------
     ScenarioError
         `workload` or `cluster` is of another type, a setting is unknown or out of range, or the
-        workload asks for what this version lacks: weights, or GPU types on a cluster of several;
-        `agents` names no app, or has something else than a new agent.
+        workload has weights, which this version lacks; a profile is invalid; `agents` names no app,
+        or has something else than a new agent.
     PolicyError
         The policy is unknown or unfit.
     PolicyAnswerError
@@ -92,7 +94,7 @@ def simulate(  # noqa: PLR0913 - the contract's signature
     columns = workload_columns(workload, cluster, profiles or {}, claimed)
     chosen = choose_agents(agents, workload)
     others = {} if checked.liars is None else anew(agents, chosen, workload)
-    core = _core.Workload(columns.apps, columns.jobs, columns.slowdowns)
+    core = columns.core(columns.apps)
     if progress is not None:
         progress(0, core.jobs, 0.0)
     asked = drivers(chosen, workload, columns)
@@ -101,15 +103,18 @@ def simulate(  # noqa: PLR0913 - the contract's signature
     if progress is not None:
         progress(core.jobs, core.jobs, log["end_us"] / _US)
     has_horizon = checked.horizon_s is not None
-    frames = result_frames(log, workload, cluster, has_horizon=has_horizon)
+    frames = result_frames(log, workload, cluster, columns.speeds, has_horizon=has_horizon)
     honest = None
     if checked.liars is not None:
         true = {**columns.apps, **claims(ids, checked, seed, honest=True).columns()}
-        again = _core.Workload(true, columns.jobs, columns.slowdowns)
+        again = columns.core(true)
         asked = drivers(others, workload, columns)
         player = _player(name, own, workload, cluster, checked)
         log = _core.simulate(cluster.core, again, player, rules, None, asked)
-        honest = result_frames(log, workload, cluster, has_horizon=has_horizon)["apps"]
+        again_frames = result_frames(
+            log, workload, cluster, columns.speeds, has_horizon=has_horizon
+        )
+        honest = again_frames["apps"]
     frames["apps"] = with_lies(frames["apps"], claimed, honest)
     manifest = {
         "schema_version": RESULT_SCHEMA_VERSION,
@@ -133,6 +138,7 @@ def simulate(  # noqa: PLR0913 - the contract's signature
             *columns.notes,
             *_notes_of_agents(chosen),
             *_notes_of_policy(name, own, workload, checked),
+            *_notes_of_order(name, workload, cluster),
             *notes_of_lies(frames["apps"], checked),
         ],
     }
@@ -143,14 +149,14 @@ def simulate(  # noqa: PLR0913 - the contract's signature
 def core_inputs(
     workload: Workload,
     cluster: Cluster,
-    profiles: Mapping[str, tuple[float, float, float, float]],
+    profiles: Mapping[str, ProfileInput],
     settings: Settings,
     seed: int,
 ) -> _core.Workload:
     """Return a workload as the core takes it, with what its agents claim."""
     claimed = claims(workload.apps.get_column("app_id").to_list(), settings, seed)
     columns = workload_columns(workload, cluster, profiles, claimed)
-    return _core.Workload(columns.apps, columns.jobs, columns.slowdowns)
+    return columns.core(columns.apps)
 
 
 def _notes_of_agents(agents: Mapping[str, Agent]) -> list[str]:
@@ -190,6 +196,16 @@ def _notes_of_policy(
         jobs = f"{unknown} of {workload.jobs.height} jobs"
         return (f"{jobs} have no loss curve: slaq serves them last, in order of arrival",)
     return ()
+
+
+def _notes_of_order(name: str, workload: Workload, cluster: Cluster) -> tuple[str, ...]:
+    """Say where a strict order lets one GPU type's shortage hold up jobs of other types."""
+    bound = workload.apps.height - workload.apps.get_column("gpu_types").null_count()
+    if name != "fifo" or not bound or len(cluster.gpu_types) == 1:
+        return ()
+    bound_apps = f"{bound} of {workload.apps.height} apps are bound to types"
+    rule = "a job that waits for its GPU types holds up all behind it, also those that want others"
+    return (f"fifo is a strict order: {rule} ({bound_apps})",)
 
 
 def _in_seconds(progress: Progress | None) -> Callable[[int, int, int], None] | None:

@@ -58,16 +58,11 @@ def test_unknown_settings_are_refused_with_the_nearest_one() -> None:
         play("1x1", ONE, "themis", fairness_knob=1.5)
 
 
-def test_weights_and_types_are_refused_where_they_would_be_ignored() -> None:
+def test_weights_are_refused_where_they_would_be_ignored() -> None:
     load = workload(ONE)
     heavy = Workload(apps=load.apps.with_columns(weight=pl.lit(2.0)), jobs=load.jobs)
     with pytest.raises(ScenarioError, match=r"app 'a': weight is 2\.0"):
         themis.simulate(heavy, Cluster.parse("1x1"))
-    typed = Workload(apps=load.apps.with_columns(gpu_types=pl.lit("A|B")), jobs=load.jobs)
-    mixed = Cluster.parse("1x(1x1:A+1x1:C)")
-    with pytest.raises(ScenarioError, match=r"gpu_types is 'A\|B' on a cluster of A, C"):
-        themis.simulate(typed, mixed)
-    assert themis.simulate(typed, Cluster.parse("1x(1x1:A+1x1:B)")).summary()["jobs_done"] == 1
 
 
 def test_profiles_of_ones_own() -> None:

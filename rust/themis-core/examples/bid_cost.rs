@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use themis_core::app::{AppState, Demand, Job, Profile, Stopping};
-use themis_core::cluster::{Chunks, FreeSet, MachineSpec, Topology};
+use themis_core::cluster::{Chunks, FreeSet, MachineSpec, Topology, TypeSet};
 
 const ROUNDS: u32 = 2_000;
 
@@ -18,7 +18,7 @@ fn main() -> Result<(), themis_core::CoreError> {
     let machines: Vec<MachineSpec> =
         (0..32).map(|n| MachineSpec { rack: n / 8, gpus: 8, slot_gpus: 4 }).collect();
     let offer = FreeSet::full(Arc::new(Topology::new(&machines)?));
-    let chunks = Chunks::of(&offer, &[]);
+    let chunks = Chunks::of(&offer, &[], &[TypeSet::ALL]);
     for jobs in [1, 10, 100] {
         for (name, profile) in
             [("flat", Profile::PERFECT), ("steep", Profile::new([1.0, 1.0, 1.4, 2.0])?)]

@@ -235,7 +235,7 @@ fn app_state(
     if rho_empty.is_none() {
         let context = OutsideContext {
             lease_s: outside.lease_s,
-            gpus: outside.gpus,
+            gpus: f64::from(outside.gpus),
             n_avg: input.n_avg,
             last: None,
         };
@@ -274,7 +274,7 @@ fn all_counts(parts: &[Part]) -> Counts {
 }
 
 fn entry_to_dict<'py>(py: Python<'py>, entry: &Entry) -> PyResult<Bound<'py, PyDict>> {
-    let row = |p: &Pattern| (p.gpus(), p.steps, p.level as u8, p.log_v);
+    let row = |p: &Pattern| (p.gpus(), p.steps, p.reach.level as u8, p.log_v);
     let dict = PyDict::new(py);
     dict.set_item("visible", entry.visible)?;
     dict.set_item("log_v_empty", entry.log_v_empty)?;

@@ -6,7 +6,7 @@ use numpy::{PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use themis_core::SlotId;
-use themis_core::app::Profile;
+use themis_core::app::{Profile, Speeds};
 use themis_core::auction::{Leftover, Payment, Rules, Solver};
 use themis_core::cluster::{MachineSpec, Topology};
 use themis_core::fairness::{FilterKey, OutsideOption, TIdReading};
@@ -34,6 +34,7 @@ impl Cluster {
         rack: PyReadonlyArray1<'_, u32>,
         gpus: PyReadonlyArray1<'_, u32>,
         slot_gpus: PyReadonlyArray1<'_, u32>,
+        gpu_type: PyReadonlyArray1<'_, u32>,
     ) -> PyResult<Self> {
         let machines: Vec<MachineSpec> = rack
             .as_array()
@@ -42,7 +43,10 @@ impl Cluster {
             .zip(slot_gpus.as_array())
             .map(|((rack, gpus), slot)| MachineSpec { rack: *rack, gpus: *gpus, slot_gpus: *slot })
             .collect();
-        let topology = Topology::new(&machines).map_err(|error| core_error(&error))?;
+        let types: Vec<u32> = gpu_type.as_array().to_vec();
+        let topology =
+            Topology::new(&machines).and_then(|topology| topology.with_gpu_types(&types));
+        let topology = topology.map_err(|error| core_error(&error))?;
         Ok(Self { topology: Arc::new(topology) })
     }
 
@@ -104,6 +108,7 @@ struct JobInput<'py> {
     gang: PyReadonlyArray1<'py, u32>,
     max: PyReadonlyArray1<'py, u32>,
     profile: PyReadonlyArray1<'py, u32>,
+    speeds: PyReadonlyArray1<'py, u32>,
     checkpoint_us: PyReadonlyArray1<'py, i64>,
     iterations: PyReadonlyArray1<'py, f64>,
     loss_a: PyReadonlyArray1<'py, f64>,
@@ -125,11 +130,14 @@ impl Workload {
         apps: AppInput<'_>,
         jobs: JobInput<'_>,
         slowdowns: PyReadonlyArray2<'_, f64>,
+        speeds: PyReadonlyArray2<'_, f64>,
+        mixes: PyReadonlyArray1<'_, bool>,
     ) -> PyResult<Self> {
-        let profiles = read_profiles(&slowdowns)?;
+        let known =
+            Known { profiles: read_profiles(&slowdowns)?, speeds: read_speeds(&speeds, &mixes)? };
         let mut specs = themis_sim::Workload { apps: read_apps(&apps)?, jobs: Vec::new() };
         let owners = specs.apps.iter().zip(0..).flat_map(|(app, n)| app.job_ids().map(move |_| n));
-        specs.jobs = read_jobs(&jobs, owners, &profiles)?;
+        specs.jobs = read_jobs(&jobs, owners, &known)?;
         specs.check().map_err(|error| sim_error(&error))?;
         Ok(Self { specs })
     }
@@ -145,6 +153,27 @@ impl Workload {
     fn jobs(&self) -> usize {
         self.specs.jobs.len()
     }
+}
+
+/// What jobs refer to by number.
+struct Known {
+    profiles: Vec<Profile>,
+    speeds: Vec<Speeds>,
+}
+
+/// Rows of speeds by GPU type (0: may not run), and whether each mixes types.
+fn read_speeds(
+    speeds: &PyReadonlyArray2<'_, f64>,
+    mixes: &PyReadonlyArray1<'_, bool>,
+) -> PyResult<Vec<Speeds>> {
+    let (rows, mixes) = (speeds.as_array(), mixes.as_array());
+    if rows.nrows() != mixes.len() || !rows.iter().all(|speed| speed.is_finite() && *speed >= 0.0) {
+        return Err(TraceError::new_err("speeds: a row of numbers from 0 for each of mixes"));
+    }
+    let read = |(row, mixes): (numpy::ndarray::ArrayView1<'_, f64>, &bool)| {
+        Speeds::new(&row.to_vec(), *mixes)
+    };
+    Ok(rows.rows().into_iter().zip(mixes).map(read).collect())
 }
 
 fn read_profiles(slowdowns: &PyReadonlyArray2<'_, f64>) -> PyResult<Vec<Profile>> {
@@ -207,31 +236,35 @@ fn known(value: f64) -> Option<f64> {
 fn read_jobs(
     jobs: &JobInput<'_>,
     mut owners: impl Iterator<Item = u32>,
-    profiles: &[Profile],
+    all: &Known,
 ) -> PyResult<Vec<JobSpec>> {
     let (submit_us, work) = (jobs.submit_us.as_array(), jobs.work_gpu_us.as_array());
     let (gang, max) = (jobs.gang.as_array(), jobs.max.as_array());
     let (profile, checkpoint_us) = (jobs.profile.as_array(), jobs.checkpoint_us.as_array());
+    let speed = jobs.speeds.as_array();
     let (iterations, bracket) = (jobs.iterations.as_array(), jobs.bracket.as_array());
     let curve = [&jobs.loss_a, &jobs.loss_b, &jobs.loss_c].map(|column| column.as_array());
     let rows = submit_us.len();
-    let same = [work.len(), gang.len(), max.len(), profile.len(), checkpoint_us.len()];
+    let same = [work.len(), gang.len(), max.len(), profile.len(), speed.len(), checkpoint_us.len()];
     let of_search = [iterations.len(), bracket.len()].into_iter().chain(curve.map(|c| c.len()));
     if same.into_iter().chain(of_search).any(|len| len != rows) {
         return Err(TraceError::new_err("job columns differ in length"));
     }
     (0..rows)
         .map(|row| {
-            let profile = profiles.get(profile[row] as usize).copied().ok_or_else(|| {
-                TraceError::new_err(format!("job {row}: profile {} is unknown", profile[row]))
-            })?;
+            let unknown = |what, number| {
+                TraceError::new_err(format!("job {row}: {what} {number} is unknown"))
+            };
+            let slowdowns = all.profiles.get(profile[row] as usize).copied();
+            let speeds = all.speeds.get(speed[row] as usize).cloned();
             Ok(JobSpec {
                 app: owners.next().unwrap_or(u32::MAX),
                 submit_us: submit_us[row],
                 work_gpu_us: work[row],
                 gang: gang[row],
                 max: max[row],
-                profile,
+                profile: slowdowns.ok_or_else(|| unknown("profile", profile[row]))?,
+                speeds: speeds.ok_or_else(|| unknown("speeds", speed[row]))?,
                 checkpoint_us: Some(checkpoint_us[row]).filter(|us| *us >= 0),
                 iterations: known(iterations[row]),
                 curve: known(curve[0][row]).map(|a| LossCurve {

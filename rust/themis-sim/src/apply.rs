@@ -1,12 +1,14 @@
 //! Carrying out a policy's plan: checked first, then all of it.
 
+use std::collections::BTreeMap;
+
 use crate::error::SimError;
 use crate::policy::{Grant, Plan, Wishes};
 use crate::settle::settle;
 use crate::state::{JobPhase, State};
 use crate::tenure::{EndedBy, Tenure};
 use crate::view::View;
-use themis_core::cluster::{Bundle, FreeSet};
+use themis_core::cluster::{Bundle, FreeSet, TypeSet};
 use themis_core::fairness::{FilterKey, OutsideOption};
 
 /// Refuses a plan that can't be carried out; nothing has changed then.
@@ -63,7 +65,28 @@ pub(crate) fn check(
             return Err(SimError::Policy { policy, app: spec.app, job, problem });
         }
     }
+    check_types(state, plan, policy)?;
     check_caps(state, &granted, policy)
+}
+
+/// Refuses GPUs of types that a job may not use, or not together with those that it keeps.
+fn check_types(state: &State<'_>, plan: &Plan, policy: &str) -> Result<(), SimError> {
+    let mut types: BTreeMap<u32, TypeSet> = BTreeMap::new();
+    let speeds = |job: u32| &state.workload.jobs[job as usize].speeds;
+    for grant in plan.grants.iter().filter(|grant| !speeds(grant.job).are_alike()) {
+        let run = &state.jobs[grant.job as usize];
+        let kept = run.gpus.iter().filter(|gpu| run.expired.binary_search(gpu).is_err());
+        let kept = kept.map(|gpu| (state.tenures.slot_of(*gpu), 1));
+        let all: Bundle = kept.chain(grant.bundle.iter()).collect();
+        let types = types.entry(grant.job).or_insert(TypeSet::NONE);
+        *types = types.union(state.topology.types_of(&all));
+        if speeds(grant.job).on(*types) <= 0.0 {
+            let problem = "the job may not run on GPUs of these types".to_string();
+            let (app, job) = (grant.app, grant.job);
+            return Err(SimError::Policy { policy: policy.to_string(), app, job, problem });
+        }
+    }
+    Ok(())
 }
 
 /// Refuses more GPUs for an app than it may hold; `granted` is sorted by job.

@@ -290,7 +290,7 @@ fn submit(state: &mut State<'_>, job: u32) -> Result<(), SimError> {
         return Ok(()); // killed with its app before it was submitted
     }
     run.phase = JobPhase::Open;
-    if spec.gang > state.topology.gpus() {
+    if spec.gang > spec.speeds.most_gpus(&state.topology) {
         state.end_job(job, JobPhase::Infeasible);
     } else if spec.work_gpu_us <= 0.0 {
         run.start_us = Some(state.now_us);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::log::{AppColumns, EventLog, JobColumns};
 use crate::search::report;
 use crate::state::{JobPhase, State};
-use themis_core::app::{AppState, Job, Profile, Stopping};
+use themis_core::app::{AppState, Job, Profile, Speeds, Stopping};
 use themis_core::schedulers::{AppView, Chain, JobReport, Least, Piece, SchedulerKind};
 
 /// The log of a finished run.
@@ -64,7 +64,9 @@ fn time_alone(state: &State<'_>, app: u32, whole: bool) -> f64 {
         let jobs = phase.into_iter().map(|piece| {
             let job = piece.job.map(|job| &state.workload.jobs[spec.first_job as usize + job]);
             let (gang, profile) = job.map_or((1, Profile::PERFECT), |job| (job.gang, job.profile));
+            let speeds = job.map_or(Speeds::ALIKE, |job| job.speeds.clone());
             Job::waiting(gang, piece.max.min(spec.max_gpus), piece.work_gpu_s, profile)
+                .with_speeds(speeds)
         });
         let app = AppState::new(0.0, 1.0, Stopping::All, jobs.collect());
         app.with_cap(spec.max_gpus).time_alone(&state.topology)

@@ -1,19 +1,20 @@
 //! Fewer switches for the same grants.
 //!
 //! A policy picks GPUs app by app, so that an early pick can take the GPUs of a job that goes on
-//! anyway. Here jobs that are granted as many GPUs as they had, and nothing better placed, get
-//! their own back, and the others are placed anew among the rest, never less close than granted.
+//! anyway. Here jobs that are granted as many GPUs as they had, and nothing better placed or faster, get
+//! their own back, and the others are placed anew among the rest, never less close or on slower types than granted.
 //! All or nothing: when one would not fit, the plan stays as it was.
 
 use crate::policy::Grant;
 use themis_core::app::Job;
-use themis_core::cluster::{Bundle, FreeSet, Near, fit};
+use themis_core::cluster::{Bundle, FreeSet, Near, Within, fit};
 
 /// Rearranges the grants; `jobs` beside them, as the policy saw them. Jobs with several grants, or
 /// that keep other GPUs, stay where they were put.
 pub(crate) fn settle(offer: &FreeSet, grants: &mut [Grant], jobs: &[Job]) {
     let topology = offer.topology();
     let level = |bundle: &Bundle| topology.locality(bundle);
+    let speed = |at: usize, bundle: &Bundle| jobs[at].speeds.on(topology.types_of(bundle));
     let alone = |at: usize| {
         jobs[at].held.is_empty() && grants.iter().filter(|g| g.job == grants[at].job).count() == 1
     };
@@ -22,6 +23,7 @@ pub(crate) fn settle(offer: &FreeSet, grants: &mut [Grant], jobs: &[Job]) {
         !previous.is_empty()
             && previous.gpus() == grants[at].bundle.gpus()
             && level(previous) <= level(&grants[at].bundle)
+            && speed(at, previous) >= speed(at, &grants[at].bundle)
     };
     let displaced = |at: usize| goes_on(at) && jobs[at].previous != grants[at].bundle;
     if !(0..grants.len()).any(displaced) {
@@ -48,7 +50,9 @@ pub(crate) fn settle(offer: &FreeSet, grants: &mut [Grant], jobs: &[Job]) {
     for at in moving {
         let granted = &grants[at].bundle;
         let near = Near { held: &jobs[at].held, previous: &jobs[at].previous };
-        let Some(bundle) = fit(&free, granted.gpus(), level(granted), near) else { return };
+        let types = jobs[at].speeds.no_slower(topology.types_of(granted));
+        let within = Within { level: level(granted), types };
+        let Some(bundle) = fit(&free, granted.gpus(), within, near) else { return };
         free.take(&bundle);
         bundles[at] = Some(bundle);
     }

@@ -2,7 +2,7 @@
 
 use crate::state::State;
 use crate::workload::{Claim, JobSpec};
-use themis_core::app::{AppState, Job};
+use themis_core::app::{AppState, Job, Speeds};
 use themis_core::auction::Rules;
 use themis_core::cluster::{Bundle, FreeSet, Topology};
 use themis_core::fairness::{FilterKey, OutsideContext, TIdReading};
@@ -123,12 +123,11 @@ impl<'a> View<'a> {
     }
 
     /// Jobs with GPUs: number, GPUs, and since when it has had these.
-    pub fn running_jobs(&self) -> impl Iterator<Item = (u32, u32, i64)> + '_ {
+    pub fn running_jobs(&self) -> impl Iterator<Item = (u32, &Bundle, i64)> + '_ {
         let open = self.active_apps().flat_map(|app| &self.state.apps[app as usize].open);
         open.filter_map(|job| {
             let run = &self.state.jobs[*job as usize];
-            let gpus = run.gpus.len() as u32;
-            (gpus > 0).then_some((*job, gpus, run.switched_us))
+            (!run.gpus.is_empty()).then_some((*job, &run.bundle, run.switched_us))
         })
     }
 
@@ -159,6 +158,11 @@ impl<'a> View<'a> {
         self.spec(job).gang
     }
 
+    /// Which GPU types a job may use, and how fast it runs on them.
+    pub fn speeds(&self, job: u32) -> &'a Speeds {
+        &self.spec(job).speeds
+    }
+
     /// The app of a job.
     pub fn app_of(&self, job: u32) -> u32 {
         self.spec(job).app
@@ -186,6 +190,7 @@ impl<'a> View<'a> {
             max: run.max,
             work_left_gpu_s: self.work_left_gpu_s(job),
             profile: spec.profile,
+            speeds: spec.speeds.clone(),
             held,
             previous,
             rank: self.scheduler(spec.app).rank(self.number_within(job)),
@@ -253,7 +258,7 @@ impl<'a> View<'a> {
         let waited_s = run.waited_us(now_us) as f64 / 1e6;
         let context = OutsideContext {
             lease_s: settings.lease_us as f64 / 1e6,
-            gpus: topology.gpus(),
+            gpus: run.own_gpus.all(),
             n_avg,
             last: run.last_rho.map(|rho| (rho, waited_s)),
         };

@@ -2,7 +2,7 @@
 
 use crate::error::SimError;
 use crate::settings::LATEST_US;
-use themis_core::app::Profile;
+use themis_core::app::{Profile, Speeds};
 use themis_core::cluster::Locality;
 use themis_core::schedulers::{LossCurve, SchedulerKind};
 
@@ -60,8 +60,8 @@ pub struct JobSpec {
     pub app: u32,
     /// When it is submitted; not before its app arrives.
     pub submit_us: i64,
-    /// Work in GPU-microseconds at one GPU and perfect placement; of a job of no GPUs, its
-    /// duration in microseconds.
+    /// Work in GPU-microseconds at one GPU of the type that suits it best, perfectly placed; of a
+    /// job of no GPUs, its duration in microseconds.
     pub work_gpu_us: f64,
     /// Fewest GPUs with which it runs; 0: it takes none.
     pub gang: u32,
@@ -69,6 +69,8 @@ pub struct JobSpec {
     pub max: u32,
     /// Its slowdowns.
     pub profile: Profile,
+    /// The GPU types that it may use.
+    pub speeds: Speeds,
     /// Its own time for a checkpoint, else the setting.
     pub checkpoint_us: Option<i64>,
     /// Iterations of its whole work, where known.
@@ -139,8 +141,11 @@ impl Workload {
     /// GPU time of an app is counted in 64-bit microseconds.
     fn check_sum(&self, index: usize, app: &AppSpec) -> Result<(), SimError> {
         let jobs = app.job_ids().map(|job| &self.jobs[job as usize]).filter(|job| job.gang > 0);
-        let most: f64 =
-            jobs.map(|job| job.work_gpu_us * job.profile.slowdown(Locality::Cluster)).sum();
+        let slowest = |job: &JobSpec| {
+            job.profile.slowdown(Locality::Cluster) / job.speeds.pool(usize::MAX).speed
+        };
+        let jobs = jobs.filter(|job| !job.speeds.pools().is_empty());
+        let most: f64 = jobs.map(|job| job.work_gpu_us * slowest(job)).sum();
         if most < LATEST_US as f64 {
             return Ok(());
         }

@@ -1,13 +1,14 @@
 //! An app's bid: a few dozen patterns instead of every subset of the offer.
 //!
-//! GPUs of a slot are interchangeable and a job's speed depends on count and locality only, so a
+//! GPUs of a slot are interchangeable and a job's speed depends on count, locality and slowest GPU only, so a
 //! bundle is worth what its *pattern* is worth: the first k steps of the app's jobs (a gang, then
-//! as much again up to the job's cap), each job within one locality. Cost: O(steps x localities).
+//! as much again up to the job's cap), each job within one locality and one pool of GPU types. Cost:
+//! O(steps x localities x pools).
 
 use smallvec::SmallVec;
 
 use crate::app::AppState;
-use crate::app::ladder::{Ladder, Step};
+use crate::app::ladder::{Ladder, Reach, Step};
 use crate::cluster::{Bundle, Chunks, FreeSet, Locality, Near, Use, fit};
 
 /// GPUs for one job of an app.
@@ -19,17 +20,17 @@ pub struct Part {
     pub bundle: Bundle,
 }
 
-/// One row of a bid: so many GPUs, each job within one locality, and what that is worth.
+/// One row of a bid: so many GPUs, each job within one reach, and what that is worth.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pattern {
     /// How many of the app's steps it serves (or the row of an explicit table).
     pub steps: u32,
     /// How many of those, from the first on, lie within `near` ([`AppState::mixtures`]).
     pub near_steps: u16,
-    /// The locality that no job of the near steps exceeds.
-    pub near: Locality,
-    /// The locality that no job exceeds.
-    pub level: Locality,
+    /// The reach that no job of the near steps exceeds.
+    pub near: Reach,
+    /// The reach that no other job exceeds.
+    pub reach: Reach,
     /// log V with these GPUs.
     pub log_v: f64,
     /// GPUs and chunks that it takes.
@@ -60,31 +61,34 @@ impl Placed {
 }
 
 impl AppState {
-    /// The bid on an offer: patterns that are worth more than nothing, by steps, coarser locality
-    /// first; a closer one is listed only if it is worth more.
+    /// The bid on an offer: patterns that are worth more than nothing, by steps, slower pools and
+    /// coarser localities first; of a pool, a closer one is listed only if it is worth more.
     pub fn patterns(&self, offer: &FreeSet, chunks: &Chunks) -> Vec<Pattern> {
         let steps = self.steps(offer.total());
         let held = self.held_rates(offer.topology());
         let mut ladders: SmallVec<[Ladder; 4]> =
-            self.levels().map(|level| Ladder::new(self, &held, level)).collect();
+            self.reaches().map(|reach| Ladder::new(self, &held, reach)).collect();
         let floor = self.log_v_empty();
         let value = self.value();
         let mut patterns = Vec::with_capacity(steps.len() * ladders.len());
         for (count, step) in (1..).zip(&steps) {
-            let mut coarser = floor;
+            let (mut coarser, mut pool) = (floor, u8::MAX);
             for ladder in &mut ladders {
+                if ladder.reach().pool != pool {
+                    (coarser, pool) = (floor, ladder.reach().pool);
+                }
                 ladder.climb(self, offer, chunks, *step);
                 if !ladder.fits() {
                     continue;
                 }
                 let log_v = value.log_v(ladder.pace());
                 if log_v > coarser {
-                    let (level, uses) = (ladder.level(), ladder.uses());
+                    let (reach, uses) = (ladder.reach(), ladder.uses());
                     patterns.push(Pattern {
                         steps: count,
                         near_steps: 0,
-                        near: level,
-                        level,
+                        near: reach,
+                        reach,
                         log_v,
                         uses,
                     });
@@ -98,22 +102,22 @@ impl AppState {
     /// Finds the GPUs of a pattern and takes them from `free`; `None` (and `free` unchanged) when
     /// they can't be had.
     pub fn place(&self, pattern: &Pattern, free: &mut FreeSet) -> Option<Placed> {
-        let mut wanted: SmallVec<[(Step, Locality); 16]> = SmallVec::new();
+        let mut wanted: SmallVec<[(Step, Reach); 16]> = SmallVec::new();
         for (at, step) in (0..).zip(self.steps(pattern.gpus())) {
-            let level = if at < pattern.near_steps { pattern.near } else { pattern.level };
+            let reach = if at < pattern.near_steps { pattern.near } else { pattern.reach };
             match wanted.last_mut() {
                 Some((last, _)) if last.job == step.job => last.gpus += step.gpus,
-                _ => wanted.push((step, level)),
+                _ => wanted.push((step, reach)),
             }
         }
         let topology = free.shared_topology();
         let mut rates = self.held_rates(&topology);
         let mut parts: Vec<Part> = Vec::with_capacity(wanted.len());
-        for (Step { job, gpus }, level) in wanted {
+        for (Step { job, gpus }, reach) in wanted {
             let state = &self.jobs[job];
             let near = Near { held: &state.held, previous: &state.previous };
-            let level = level.max(topology.locality(&state.held));
-            let Some(bundle) = fit(free, gpus, level, near) else {
+            let within = state.within(&topology, reach);
+            let Some(bundle) = fit(free, gpus, within, near) else {
                 for part in &parts {
                     free.give(&part.bundle);
                 }
@@ -149,8 +153,9 @@ impl AppState {
         steps
     }
 
-    /// Localities between which some job can tell a difference, coarsest first.
-    pub(super) fn levels(&self) -> impl Iterator<Item = Locality> {
+    /// Reaches between which some job can tell a difference: slowest pools, then coarsest
+    /// localities first.
+    pub(super) fn reaches(&self) -> impl Iterator<Item = Reach> {
         let mut tells = [false; 4];
         let mut before = None;
         for job in &self.jobs {
@@ -159,7 +164,10 @@ impl AppState {
                 before = Some(&job.profile);
             }
         }
-        Locality::ALL.into_iter().rev().filter(move |level| tells[level.index()])
+        let pools = self.jobs.iter().map(|job| job.speeds.pools().len()).max().unwrap_or(0);
+        let levels = move || Locality::ALL.into_iter().rev().filter(move |l| tells[l.index()]);
+        let pools = (0..pools as u8).rev();
+        pools.flat_map(move |pool| levels().map(move |level| Reach { level, pool }))
     }
 }
 
@@ -170,7 +178,7 @@ mod tests {
     use super::*;
     use crate::SlotId;
     use crate::app::{Job, Profile, Stopping};
-    use crate::cluster::{MachineSpec, Topology};
+    use crate::cluster::{MachineSpec, Topology, TypeSet};
 
     fn offer() -> FreeSet {
         let specs = [0, 0, 1].map(|rack| MachineSpec { rack, gpus: 4, slot_gpus: 2 });
@@ -178,7 +186,7 @@ mod tests {
     }
 
     fn rows() -> Chunks {
-        Chunks::of(&offer(), &[])
+        Chunks::of(&offer(), &[], &[TypeSet::ALL])
     }
 
     fn solo(gang: u32, max: u32, slowdown: [f64; 4]) -> AppState {
@@ -191,7 +199,7 @@ mod tests {
         let sizes: Vec<_> = solo(2, 8, [1.0; 4])
             .patterns(&offer(), &rows())
             .iter()
-            .map(|p| (p.gpus(), p.level))
+            .map(|p| (p.gpus(), p.reach.level))
             .collect();
         let level = Locality::Cluster;
         assert_eq!(sizes, vec![(2, level), (4, level), (6, level), (8, level)]);
@@ -200,7 +208,7 @@ mod tests {
     #[test]
     fn closer_patterns_are_worth_more_and_only_those_that_fit_are_bid() {
         let patterns = solo(4, 8, [1.0, 1.0, 1.5, 2.0]).patterns(&offer(), &rows());
-        let rows: Vec<_> = patterns.iter().map(|p| (p.gpus(), p.level)).collect();
+        let rows: Vec<_> = patterns.iter().map(|p| (p.gpus(), p.reach.level)).collect();
         let (m, r, c) = (Locality::Machine, Locality::Rack, Locality::Cluster);
         assert_eq!(rows, vec![(4, c), (4, r), (4, m), (8, c), (8, r)]);
         let rho = |p: &Pattern| (-p.log_v).exp();

@@ -6,7 +6,7 @@
 //! O(localities) a claim.
 
 use crate::app::{AppState, Job, Stopping};
-use crate::cluster::{Bundle, FreeSet, Locality, Near, fit};
+use crate::cluster::{Bundle, FreeSet, Locality, Near, Within, fit};
 
 impl AppState {
     /// The order in which jobs are served.
@@ -54,8 +54,8 @@ impl AppState {
 
 impl Job {
     /// At most `most` free GPUs that speed this job up most, together with what it holds; the
-    /// previous ones when none are better; `None` when none help. Ties: fewer GPUs, then the finer
-    /// locality.
+    /// previous ones when none are better; `None` when none help. Ties: fewer GPUs, then the faster
+    /// pool, then the finer locality.
     pub fn claim(&self, free: &FreeSet, most: u32) -> Option<Bundle> {
         let need = self.unmet().min(free.total()).min(most);
         let held = self.held.gpus();
@@ -64,13 +64,16 @@ impl Job {
         }
         let topology = free.topology();
         let now = topology.locality(&self.held);
-        let mut best = (self.rate_at(held, now), 0, Locality::Slot);
-        for level in self.profile.distinct_levels().filter(|level| *level >= now) {
-            let gpus = need.min(free_within(free, &self.held, level));
-            let rate = self.rate_at(held + gpus, level);
+        let mut best = (self.rate_on(topology, &self.held), 0, Within::from(Locality::Slot));
+        let levels = || self.profile.distinct_levels().filter(|level| *level >= now);
+        let pools = (0..self.speeds.pools().len() as u8).map(|at| self.pool_at(topology, at));
+        for (pool, level) in pools.flat_map(|pool| levels().map(move |level| (pool, level))) {
+            let within = Within { level, types: pool.types };
+            let gpus = need.min(free_within(free, &self.held, within));
+            let rate = self.rate_at(held + gpus, level) * pool.speed;
             let faster = rate.total_cmp(&best.0);
             if gpus > 0 && (faster.is_gt() || faster.is_eq() && gpus < best.1) {
-                best = (rate, gpus, level);
+                best = (rate, gpus, within);
             }
         }
         let previous = &self.previous;
@@ -78,19 +81,19 @@ impl Job {
         if serves && self.rate_on(topology, previous) >= best.0.max(f64::MIN_POSITIVE) {
             return Some(previous.clone());
         }
-        let (_, gpus, level) = best;
+        let (_, gpus, within) = best;
         if gpus == 0 {
             return None;
         }
-        fit(free, gpus, level, Near { held: &self.held, previous })
+        fit(free, gpus, within, Near { held: &self.held, previous })
     }
 }
 
 /// Most GPUs free within one part of a locality: any part, or the one that holds `held`.
-fn free_within(free: &FreeSet, held: &Bundle, level: Locality) -> u32 {
+fn free_within(free: &FreeSet, held: &Bundle, within: Within) -> u32 {
     match held.iter().next() {
-        Some((slot, _)) => free.around(slot, level),
-        None => free.largest(level),
+        Some((slot, _)) => free.around(slot, within),
+        None => free.largest(within.level, within.types),
     }
 }
 

@@ -1,15 +1,15 @@
-//! Mixtures: bids of an app of many jobs with its first jobs close together and the others further
-//! apart.
+//! Mixtures: bids of an app of many jobs with its first jobs close together, or on fast GPUs, and the
+//! others further apart, or on slower ones.
 //!
-//! A plain pattern keeps every job within one locality. With few bidders it matters that three jobs
-//! fit a machine each and the fourth does not. Cost: O(steps^2 x pairs of localities), so that
+//! A plain pattern keeps every job within one reach. With few bidders it matters that three jobs
+//! fit a machine each and the fourth does not. Cost: O(steps^2 x pairs of reaches), so that
 //! mixtures are for few bidders only.
 
 use smallvec::SmallVec;
 
-use crate::app::ladder::{Ladder, Step};
+use crate::app::ladder::{Ladder, Reach, Step};
 use crate::app::{AppState, Pattern, Stopping, Value};
-use crate::cluster::{Chunks, FreeSet, Locality, Use};
+use crate::cluster::{Chunks, FreeSet, Use};
 
 /// Most steps of a mixture.
 const MOST_STEPS: usize = 24;
@@ -23,7 +23,7 @@ struct Rung {
 }
 
 impl AppState {
-    /// Patterns of two localities that are worth more than nothing, and more than the coarser one
+    /// Patterns of two reaches that are worth more than nothing, and more than the coarser one
     /// alone; none for apps of one job, and of those that are done with their first.
     pub fn mixtures(&self, offer: &FreeSet, chunks: &Chunks) -> Vec<Pattern> {
         let mut mixtures = Vec::new();
@@ -34,11 +34,11 @@ impl AppState {
         steps.truncate(MOST_STEPS);
         let held = self.held_rates(offer.topology());
         let climb =
-            |level| (level, self.rungs(Ladder::new(self, &held, level), offer, chunks, &steps));
-        let levels: SmallVec<[(Locality, Vec<Rung>); 4]> = self.levels().map(climb).collect();
+            |reach| (reach, self.rungs(Ladder::new(self, &held, reach), offer, chunks, &steps));
+        let reaches: SmallVec<[(Reach, Vec<Rung>); 4]> = self.reaches().map(climb).collect();
         let value = self.value();
-        for (at, coarse) in levels.iter().enumerate() {
-            for fine in &levels[at + 1..] {
+        for (at, coarse) in reaches.iter().enumerate() {
+            for fine in &reaches[at + 1..] {
                 self.mix(&steps, coarse, fine, &value, &mut mixtures);
             }
         }
@@ -65,12 +65,12 @@ impl AppState {
         rungs
     }
 
-    /// All mixtures of two localities, cut between jobs.
+    /// All mixtures of two reaches, cut between jobs.
     fn mix(
         &self,
         steps: &[Step],
-        (level, coarse): &(Locality, Vec<Rung>),
-        (near, fine): &(Locality, Vec<Rung>),
+        (reach, coarse): &(Reach, Vec<Rung>),
+        (near, fine): &(Reach, Vec<Rung>),
         value: &Value,
         mixtures: &mut Vec<Pattern>,
     ) {
@@ -85,7 +85,7 @@ impl AppState {
                         steps: count as u32,
                         near_steps: cut as u16,
                         near: *near,
-                        level: *level,
+                        reach: *reach,
                         log_v,
                         uses: fine[cut].uses.plus(&coarse[count].uses.minus(&coarse[cut].uses)),
                     });

@@ -7,13 +7,16 @@ mod ladder;
 mod mixture;
 mod profile;
 mod relaxed;
+mod speeds;
 mod state;
 mod value;
 
 pub use bid::{Part, Pattern, Placed};
 pub use demand::Demand;
 pub(crate) use demand::divide;
+pub use ladder::Reach;
 pub use profile::Profile;
 pub use relaxed::Relaxed;
+pub use speeds::{OwnGpus, Pool, Speeds};
 pub use state::{AppState, Job, Stopping, log_v};
 pub use value::Value;

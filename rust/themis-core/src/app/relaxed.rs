@@ -11,7 +11,7 @@
 
 use crate::app::ladder::loosest;
 use crate::app::{AppState, Job, Stopping, Value};
-use crate::cluster::{Chunks, FreeSet, Locality, MAX_ROWS, Use};
+use crate::cluster::{Chunks, FreeSet, Locality, MAX_ROWS, Use, Within};
 
 /// The ways to serve each job, one job at a time.
 #[derive(Clone, Debug)]
@@ -80,30 +80,34 @@ impl AppState {
                 && job.gang == job.max
                 && job.gang == first.gang
                 && job.profile == first.profile
+                && job.speeds == first.speeds
         };
         open.iter().all(same).then_some(open.len())
     }
 }
 
-/// (rate, use) of a job with every whole number of gangs at every locality.
+/// (rate, use) of a job with every whole number of gangs at every reach.
 fn ways(job: &Job, offer: &FreeSet, chunks: &Chunks) -> Vec<(f64, Use)> {
     let topology = offer.topology();
     let held = job.held.gpus();
+    let held_level = topology.locality(&job.held);
     let mut ways = Vec::new();
-    for level in job.profile.distinct_levels() {
+    let pools = (0..job.speeds.pools().len() as u8).map(|at| job.pool_at(topology, at));
+    for (pool, level) in pools.flat_map(|p| job.profile.distinct_levels().map(move |l| (p, l))) {
         let mut total = held;
         while total < job.max {
             let missing = job.gang.saturating_sub(total);
             let piece = if missing > 0 { missing } else { job.gang };
             total = (total + piece.max(1)).min(job.max);
-            let level = loosest(job, if total == 1 { Locality::Slot } else { level })
-                .max(topology.locality(&job.held));
-            if total - held > chunks.room(offer, &job.held, level) {
+            let level =
+                loosest(job, if total == 1 { Locality::Slot } else { level }).max(held_level);
+            let within = Within { level, types: pool.types };
+            if total - held > chunks.room(offer, &job.held, within) {
                 break;
             }
             let mut uses = Use::default();
-            chunks.grow(&mut uses, level, 0, total - held);
-            ways.push((job.rate_at(total, level), uses));
+            chunks.grow(&mut uses, within, 0, total - held);
+            ways.push((job.rate_at(total, level) * pool.speed, uses));
         }
     }
     ways
@@ -222,13 +226,13 @@ mod tests {
 
     use super::*;
     use crate::app::Profile;
-    use crate::cluster::{MachineSpec, Topology};
+    use crate::cluster::{MachineSpec, Topology, TypeSet};
 
     #[test]
     fn no_pattern_is_worth_more_at_any_price() {
         let specs = [0, 0, 1].map(|rack| MachineSpec { rack, gpus: 4, slot_gpus: 2 });
         let offer = FreeSet::full(Arc::new(Topology::new(&specs).expect("valid")));
-        let chunks = Chunks::of(&offer, &[2, 3]);
+        let chunks = Chunks::of(&offer, &[2, 3], &[TypeSet::ALL]);
         let profile = Profile::new([1.0, 1.1, 1.5, 2.0]).expect("valid");
         let jobs: Vec<Job> =
             (1..6).map(|n| Job::waiting(2, 4, 100.0 * f64::from(n), profile)).collect();

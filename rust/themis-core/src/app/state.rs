@@ -1,6 +1,6 @@
 //! What an app reports: elapsed time, work left, demands, holdings (paper, section 4.3).
 
-use crate::app::{Demand, Profile, divide};
+use crate::app::{Demand, OwnGpus, Pool, Profile, Speeds, divide};
 use crate::cluster::{Bundle, Locality, Topology};
 
 /// Which of its jobs an app waits for.
@@ -19,10 +19,12 @@ pub struct Job {
     pub gang: u32,
     /// Most GPUs that it can use.
     pub max: u32,
-    /// GPU-seconds left at one GPU and perfect placement.
+    /// GPU-seconds left at one GPU of the type that suits it best, perfectly placed.
     pub work_left_gpu_s: f64,
     /// Its slowdowns.
     pub profile: Profile,
+    /// The GPU types that it may use.
+    pub speeds: Speeds,
     /// GPUs that it keeps.
     pub held: Bundle,
     /// GPUs whose lease ran out just now and that are on offer again.
@@ -32,10 +34,18 @@ pub struct Job {
 }
 
 impl Job {
-    /// A job without GPUs.
+    /// A job without GPUs that runs equally fast on all.
     pub fn waiting(gang: u32, max: u32, work_left_gpu_s: f64, profile: Profile) -> Self {
         let (held, previous) = (Bundle::new(), Bundle::new());
-        Self { gang, max, work_left_gpu_s, profile, held, previous, rank: 0.0 }
+        let speeds = Speeds::ALIKE;
+        Self { gang, max, work_left_gpu_s, profile, speeds, held, previous, rank: 0.0 }
+    }
+
+    /// The same job on GPUs of several types.
+    #[must_use]
+    pub fn with_speeds(mut self, speeds: Speeds) -> Self {
+        self.speeds = speeds;
+        self
     }
 
     /// GPUs that it could use beyond those it keeps.
@@ -43,12 +53,17 @@ impl Job {
         self.max.saturating_sub(self.held.gpus())
     }
 
-    /// GPU-seconds of work a second on a bundle: min(GPUs, max) / S, nothing below the gang.
+    /// GPU-seconds of work a second on a bundle: min(GPUs, max) / S at the speed of its slowest GPU,
+    /// nothing below the gang.
     pub fn rate_on(&self, topology: &Topology, bundle: &Bundle) -> f64 {
-        self.rate_at(bundle.gpus(), topology.locality(bundle))
+        let rate = self.rate_at(bundle.gpus(), topology.locality(bundle));
+        if self.speeds.are_alike() {
+            return rate;
+        }
+        rate * self.speeds.on(topology.types_of(bundle))
     }
 
-    /// The same, from a count and a locality.
+    /// The same, from a count and a locality, on GPUs of the type that suits it best.
     pub fn rate_at(&self, gpus: u32, level: Locality) -> f64 {
         if gpus < self.gang || gpus == 0 {
             return 0.0;
@@ -58,17 +73,19 @@ impl Job {
 
     /// The best rate that the whole cluster could give it.
     pub fn best_rate(&self, topology: &Topology) -> f64 {
-        let at = |level| {
-            let gpus = self.max.min(topology.largest(level));
-            self.rate_at(gpus, topology.best_locality(gpus).unwrap_or(Locality::Cluster))
+        let at = |pool: &Pool, level| {
+            let gpus = self.max.min(topology.largest_of(level, pool.types));
+            let level = topology.best_locality(gpus, pool.types).unwrap_or(Locality::Cluster);
+            self.rate_at(gpus, level) * pool.speed
         };
-        Locality::ALL.into_iter().map(at).fold(0.0, f64::max)
+        let pools = self.speeds.pools().iter();
+        pools.flat_map(|pool| Locality::ALL.map(|level| at(pool, level))).fold(0.0, f64::max)
     }
 
     /// The rate of its gang in the worst placement: below that of every usable bundle.
     fn worst_rate(&self) -> f64 {
         let level = if self.gang == 1 { Locality::Slot } else { Locality::Cluster };
-        f64::from(self.gang) / self.profile.slowdown(level)
+        f64::from(self.gang) * self.speeds.pool(usize::MAX).speed / self.profile.slowdown(level)
     }
 }
 
@@ -194,12 +211,17 @@ impl AppState {
             Stopping::All => {
                 let each = self.jobs.iter().zip(&best);
                 let longest = each.map(|(job, rate)| divide(job.work_left_gpu_s, *rate));
-                let gpus = f64::from(topology.gpus().min(self.cap));
-                let rate = best.iter().sum::<f64>().min(gpus);
-                longest.fold(divide(self.work_left_gpu_s(), rate), f64::max) + self.later_s(gpus)
+                let all = self.own_gpus(topology).rate(f64::from(self.cap), 1.0);
+                let rate = best.iter().sum::<f64>().min(all);
+                longest.fold(divide(self.work_left_gpu_s(), rate), f64::max) + self.later_s(all)
             }
             Stopping::First => self.time_left(&best),
         }
+    }
+
+    /// The cluster in its own GPUs.
+    pub fn own_gpus(&self, topology: &Topology) -> OwnGpus {
+        OwnGpus::of(topology, self.jobs.iter().map(|job| &job.speeds))
     }
 
     /// Seconds to finish with the smallest usable bundle, badly placed: more than with any other
@@ -218,7 +240,7 @@ impl AppState {
         }
     }
 
-    /// Seconds to finish on a share of the cluster's GPUs, perfectly placed.
+    /// Seconds to finish on so many GPUs of the type that suits it best, perfectly placed.
     pub fn time_at_share(&self, gpus: f64) -> f64 {
         let gpus = gpus.min(f64::from(self.cap));
         let demand: f64 = self.jobs.iter().map(|job| f64::from(job.max)).sum();

@@ -1,8 +1,11 @@
 //! The two kinds of bidder: an app state that the core values itself, and an explicit table.
 
-use crate::app::{AppState, Part, Pattern, Placed, Relaxed};
-use crate::cluster::{Bundle, Chunks, FreeSet, Locality, Topology};
+use crate::app::{AppState, Part, Pattern, Placed, Reach, Relaxed};
+use crate::cluster::{Bundle, Chunks, FreeSet, Locality, Topology, TypeSet};
 use crate::ids::SlotId;
+
+/// The reach of a row of a table.
+const ANYWHERE: Reach = Reach { level: Locality::Cluster, pool: 0 };
 
 /// One row of an explicit bid.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,8 +59,8 @@ impl Bidder {
                 rows.map(|(at, row)| Pattern {
                     steps: at as u32,
                     near_steps: 0,
-                    near: Locality::Cluster,
-                    level: Locality::Cluster,
+                    near: ANYWHERE,
+                    reach: ANYWHERE,
                     log_v: row.log_v,
                     uses: chunks.of_bundle(offer.topology(), &row.bundle),
                 })
@@ -117,6 +120,19 @@ impl Bidder {
         jobs.iter().map(|job| job.gang)
     }
 
+    /// The sets of GPU types that its jobs are bound to; of a table, none in particular.
+    pub(super) fn pools(&self) -> impl Iterator<Item = TypeSet> + '_ {
+        let jobs = match self {
+            Self::App(app) => app.jobs.as_slice(),
+            Self::Table(_) => &[],
+        };
+        // Jobs of one app mostly have the same ones.
+        let mut before = None;
+        let news = jobs.iter().filter(move |job| before.replace(&job.speeds) != Some(&job.speeds));
+        let pools = news.flat_map(|job| job.speeds.pools().iter().map(|pool| pool.types));
+        pools.chain(self.is_table().then_some(TypeSet::ALL))
+    }
+
     /// A slot near which all that it can win must lie, for what it keeps; `None`: anywhere.
     pub(super) fn anchor(&self) -> Option<SlotId> {
         match self {
@@ -126,6 +142,16 @@ impl Bidder {
             },
             Self::Table(_) => None,
         }
+    }
+
+    /// How many GPU types a pattern may take: what is bound to few has to be placed first.
+    pub(super) fn breadth(&self, pattern: &Pattern) -> u32 {
+        let jobs = match self {
+            Self::App(app) => app.jobs.as_slice(),
+            Self::Table(_) => &[],
+        };
+        let types = jobs.first().map(|job| job.speeds.pool(usize::from(pattern.reach.pool)).types);
+        types.map_or(0, TypeSet::len)
     }
 
     /// GPUs of a pattern that must lie together.

@@ -120,7 +120,7 @@ mod tests {
     use super::super::Bidder;
     use super::*;
     use crate::app::{AppState, Job, Profile, Stopping};
-    use crate::cluster::{Chunks, MachineSpec, Topology};
+    use crate::cluster::{Chunks, MachineSpec, Topology, TypeSet};
 
     fn app(work: f64, far: f64) -> Bidder {
         let profile = Profile::new([1.0, 1.0, far, far]).expect("valid");
@@ -134,7 +134,7 @@ mod tests {
         let spec = |gpus| MachineSpec { rack: 0, gpus, slot_gpus: 2 };
         let topology = Topology::new(&[spec(2), spec(1), spec(1)]).expect("valid");
         let offer = FreeSet::full(Arc::new(topology));
-        let chunks = Chunks::of(&offer, &[2]);
+        let chunks = Chunks::of(&offer, &[2], &[TypeSet::ALL]);
         let bidders = [app(1000.0, 1.0), app(1000.0, 4.0)];
         let bids = bidders
             .each_ref()

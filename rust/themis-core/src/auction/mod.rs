@@ -28,11 +28,13 @@ pub use leftovers::Leftover;
 pub use outcome::{Entry, Outcome, Reason};
 pub use solver::Solver;
 
+use std::collections::BTreeMap;
+
 use decision::Decision;
 use prices::Prices;
 
 use crate::app::Pattern;
-use crate::cluster::{Chunks, FreeSet};
+use crate::cluster::{Chunks, FreeSet, TypeSet};
 use crate::fairness::{participants, worst_first};
 
 /// Bidders up to which every one matters: apps of many jobs bid mixtures of localities too, and
@@ -124,6 +126,17 @@ impl Bid<'_> {
     }
 }
 
+/// The sets of GPU types that these bidders' jobs are bound to, most wanted first.
+fn bound<'a>(bidders: impl Iterator<Item = &'a Bidder>) -> Vec<TypeSet> {
+    let mut wanted: BTreeMap<TypeSet, usize> = BTreeMap::new();
+    for bidder in bidders {
+        bidder.pools().for_each(|types| *wanted.entry(types).or_default() += 1);
+    }
+    let mut sets: Vec<(TypeSet, usize)> = wanted.into_iter().collect();
+    sets.sort_by(|a, b| b.1.cmp(&a.1).then(b.0.cmp(&a.0)));
+    sets.into_iter().map(|(types, _)| types).collect()
+}
+
 /// The entrants worst off first, and those that see the offer, in their own order.
 fn visibility(entrants: &[Entrant], rules: &Rules) -> (Vec<usize>, Vec<usize>) {
     let ranks: Vec<(f64, f64)> = entrants.iter().map(|entrant| entrant.rank).collect();
@@ -177,7 +190,7 @@ fn round(
     let mut gangs: Vec<u32> = seen.iter().flat_map(|at| entrants[*at].bidder.gangs()).collect();
     gangs.sort_unstable();
     gangs.dedup();
-    let chunks = Chunks::of(offer, &gangs);
+    let chunks = Chunks::of(offer, &gangs, &bound(seen.iter().map(|at| &entrants[*at].bidder)));
     let bid = |at: &usize| {
         let bidder = &entrants[*at].bidder;
         let mut patterns = bidder.patterns(offer, &chunks);

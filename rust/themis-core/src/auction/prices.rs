@@ -65,7 +65,7 @@ impl Prices {
     /// What a bidder pays for a pattern.
     #[inline]
     pub(super) fn cost(&self, bidder: usize, pattern: &Pattern) -> f64 {
-        let toll = self.of_bidder[bidder][pattern.level.index()];
+        let toll = self.of_bidder[bidder][pattern.reach.level.index()];
         pattern.uses.cost(&self.rows[..self.priced]) + toll * f64::from(pattern.gpus())
     }
 
@@ -94,11 +94,11 @@ impl Contest {
         for (bidder, bid) in bids.iter().enumerate() {
             let Some(slot) = bid.bidder.anchor() else { continue };
             for level in [Locality::Slot, Locality::Machine, Locality::Rack] {
-                let within = bid.patterns.iter().filter(|pattern| pattern.level <= level);
+                let within = bid.patterns.iter().filter(|pattern| pattern.reach.level <= level);
                 let Some(most) = within.map(Pattern::gpus).max() else { continue };
                 let part = (level, offer.topology().part_of(slot, level));
                 let (contest, asked) = parts.entry(part).or_insert_with(|| {
-                    (Self { level, free: offer.around(slot, level), bidders: Vec::new() }, 0)
+                    (Self { level, free: offer.around(slot, level.into()), bidders: Vec::new() }, 0)
                 });
                 contest.bidders.push(bidder);
                 *asked += u64::from(most);
@@ -111,7 +111,7 @@ impl Contest {
 
     /// GPUs of this part that a pattern of one of its bidders takes.
     pub(super) fn uses(&self, pattern: &Pattern) -> u32 {
-        if pattern.level <= self.level { pattern.gpus() } else { 0 }
+        if pattern.reach.level <= self.level { pattern.gpus() } else { 0 }
     }
 }
 
@@ -122,7 +122,7 @@ mod tests {
     use super::super::Bidder;
     use super::*;
     use crate::app::{AppState, Job, Profile, Stopping};
-    use crate::cluster::{Chunks, MachineSpec, Topology};
+    use crate::cluster::{Chunks, MachineSpec, Topology, TypeSet};
     use crate::ids::SlotId;
 
     #[test]
@@ -140,7 +140,7 @@ mod tests {
         for app in &apps {
             offer.take(&app.jobs[0].held);
         }
-        let chunks = Chunks::of(&offer, &[1]);
+        let chunks = Chunks::of(&offer, &[1], &[TypeSet::ALL]);
         let bidders = apps.map(Bidder::App);
         let bids = bidders
             .each_ref()

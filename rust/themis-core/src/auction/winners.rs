@@ -3,7 +3,7 @@
 //! 1. Greedy gives a first solution and the target of the dual.
 //! 2. The dual finds prices a GPU, a chunk and a crowded part, and with them the certified bound.
 //! 3. The knapsack selects a pattern for every bidder at those prices, no GPU too many.
-//! 4. The selection is placed: what is anchored first, then single machines, then racks, then what
+//! 4. The selection is placed: what is anchored first, then what is bound to few GPU types, single machines, then racks, then what
 //!    may lie anywhere, larger bundles first; what does not fit is exchanged for the next best.
 //! 5. With few bidders, selections a little worse at those prices are tried too ([`super::search`]).
 //! 6. Greedy fills what is left, and the best of all solutions stands.
@@ -77,10 +77,11 @@ pub(super) fn place<'a>(
         let bid = &bids[*bidder];
         let pattern = &bid.patterns[*pattern];
         let anchored = bid.bidder.anchor().is_some() || bid.bidder.is_table();
-        let reach = pattern.level.max(Locality::Machine);
+        let level = pattern.reach.level.max(Locality::Machine);
         (
             !anchored,
-            reach,
+            bid.bidder.breadth(pattern),
+            level,
             Reverse(bid.bidder.largest_part(pattern)),
             Reverse(pattern.gpus()),
             *bidder,

@@ -4,11 +4,14 @@
 //! (slot, machine, rack) and chunk size k, bundles inside single parts hold at most
 //! sum over parts of floor(free / k) chunks, since floors add up to no more than the floor of a
 //! sum. These inequalities are what placement costs when it is priced; there are few of them.
+//!
+//! Of several GPU types, each set of types that some job is bound to has GPUs and chunks of its own:
+//! a bundle uses those of every set that has all of its types.
 
-use crate::cluster::{Bundle, FreeSet, Locality, Topology};
-use crate::ids::{MachineId, RackId, SlotId};
+use crate::cluster::{Bundle, FreeSet, Locality, Topology, TypeSet, Within};
+use crate::ids::{MachineId, RackId};
 
-/// Rows at most: GPUs, and chunks of a locality and size.
+/// Rows at most: GPUs, and chunks of a locality and size, a set of types.
 pub const MAX_ROWS: usize = 12;
 
 /// How much of each row a bundle uses; row 0 counts GPUs.
@@ -51,24 +54,50 @@ impl Use {
     }
 }
 
+/// One kind of chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Row {
+    types: TypeSet,
+    level: Locality,
+    size: u32,
+}
+
 /// The rows of an offer and how much each has.
 #[derive(Clone, Debug)]
 pub struct Chunks {
-    rows: Vec<(Locality, u32)>,
+    rows: Vec<Row>,
     capacity: [f64; MAX_ROWS],
     largest: [u32; 4],
 }
 
 impl Chunks {
-    /// The rows that may bind: powers of two that fit, and other gang sizes that are asked for,
-    /// in slots, machines and racks; smaller parts first, larger chunks first.
-    pub fn of(offer: &FreeSet, gangs: &[u32]) -> Self {
-        let mut rows = vec![(Locality::Cluster, 1)];
+    /// The rows that may bind: GPUs, of all types and of each set of `bound` (most wanted first);
+    /// then of these in turn powers of two that fit, and other gang sizes that are asked for, in
+    /// slots, machines and racks; smaller parts first, larger chunks first.
+    pub fn of(offer: &FreeSet, gangs: &[u32], bound: &[TypeSet]) -> Self {
+        let gpus = |types| Row { types, level: Locality::Cluster, size: 1 };
+        let mut rows = vec![gpus(TypeSet::ALL)];
+        rows.extend(bound.iter().filter(|types| **types != TypeSet::ALL).map(|t| gpus(*t)));
+        let parts: Vec<Vec<Row>> =
+            bound.iter().map(|types| Self::in_parts(offer, gangs, *types)).collect();
+        let longest = parts.iter().map(Vec::len).max().unwrap_or(0);
+        rows.extend((0..longest).flat_map(|at| parts.iter().filter_map(move |of| of.get(at))));
+        rows.truncate(MAX_ROWS);
+        let mut capacity = [0.0; MAX_ROWS];
+        for (row, there) in rows.iter().zip(&mut capacity) {
+            *there = Self::count(offer, *row);
+        }
+        let largest = Locality::ALL.map(|level| offer.largest(level, TypeSet::ALL));
+        Self { rows, capacity, largest }
+    }
+
+    /// Chunks in slots, machines and racks, of GPUs of some types.
+    fn in_parts(offer: &FreeSet, gangs: &[u32], types: TypeSet) -> Vec<Row> {
         let topology = offer.topology();
-        let most = Locality::ALL.map(|level| offer.largest(level));
+        let mut rows = Vec::new();
         let mut floor = 1;
         for level in [Locality::Slot, Locality::Machine, Locality::Rack] {
-            let largest = most[level.index()];
+            let largest = offer.largest(level, types);
             let flat = match level {
                 Locality::Slot => topology.slots() == topology.machines(),
                 Locality::Machine => false,
@@ -84,30 +113,28 @@ impl Chunks {
                 .collect();
             sizes.sort_unstable_by(|a, b| b.cmp(a));
             sizes.dedup();
-            rows.extend(sizes.into_iter().take(4).map(|size| (level, size)));
+            rows.extend(sizes.into_iter().take(4).map(|size| Row { types, level, size }));
             floor = if level == Locality::Slot { 1 } else { largest };
         }
-        rows.truncate(MAX_ROWS);
-        let mut capacity = [0.0; MAX_ROWS];
-        for (row, (level, size)) in rows.iter().enumerate() {
-            capacity[row] = Self::count(offer, *level, *size);
-        }
-        Self { rows, capacity, largest: most }
+        rows
     }
 
-    fn count(offer: &FreeSet, level: Locality, size: u32) -> f64 {
+    fn count(offer: &FreeSet, Row { types, level, size }: Row) -> f64 {
         let topology = offer.topology();
+        let machines = (0..topology.machines() as u32).map(MachineId);
+        let machines = machines.filter(|machine| offer.is_of(*machine, types));
         let chunks: u64 = match level {
-            Locality::Slot => (0..topology.slots() as u32)
-                .map(|slot| u64::from(offer.slot(SlotId(slot)) / size))
+            Locality::Slot => machines
+                .flat_map(|machine| topology.slots_of(machine))
+                .map(|slot| u64::from(offer.slot(slot) / size))
                 .sum(),
-            Locality::Machine => (0..topology.machines() as u32)
-                .map(|machine| u64::from(offer.machine(MachineId(machine)) / size))
-                .sum(),
+            Locality::Machine => {
+                machines.map(|machine| u64::from(offer.machine(machine) / size)).sum()
+            }
             Locality::Rack => (0..topology.racks() as u32)
-                .map(|rack| u64::from(offer.rack(RackId(rack)) / size))
+                .map(|rack| u64::from(offer.rack(RackId(rack), types) / size))
                 .sum(),
-            Locality::Cluster => u64::from(offer.total() / size),
+            Locality::Cluster => u64::from(offer.total_of(types) / size),
         };
         chunks as f64
     }
@@ -128,17 +155,24 @@ impl Chunks {
     }
 
     /// Most GPUs on offer within one part of a locality: any part, or the one that holds `held`.
-    pub fn room(&self, offer: &FreeSet, held: &Bundle, level: Locality) -> u32 {
-        let anchor = held.iter().next();
-        anchor.map_or(self.largest[level.index()], |(slot, _)| offer.around(slot, level))
+    pub fn room(&self, offer: &FreeSet, held: &Bundle, within: Within) -> u32 {
+        match held.iter().next() {
+            Some((slot, _)) => offer.around(slot, within),
+            None if within.types == TypeSet::ALL => self.largest[within.level.index()],
+            None => offer.largest(within.level, within.types),
+        }
     }
 
     /// What a bundle of given GPUs uses: chunks of the parts that it takes from.
     pub fn of_bundle(&self, topology: &Topology, bundle: &Bundle) -> Use {
         let mut uses = Use::default();
-        for ((level, size), amount) in self.rows.iter().zip(&mut uses.0) {
-            let mut parts: Vec<(u32, u32)> =
-                bundle.iter().map(|(slot, n)| (topology.part_of(slot, *level), n)).collect();
+        for (Row { types, level, size }, amount) in self.rows.iter().zip(&mut uses.0) {
+            let of_types = |slot| types.has(topology.type_of(topology.machine_of(slot)));
+            let mut parts: Vec<(u32, u32)> = bundle
+                .iter()
+                .filter(|(slot, _)| of_types(*slot))
+                .map(|(slot, n)| (topology.part_of(slot, *level), n))
+                .collect();
             parts.sort_unstable();
             for same in parts.chunk_by(|a, b| a.0 == b.0) {
                 *amount += same.iter().map(|(_, gpus)| gpus).sum::<u32>() / size;
@@ -147,11 +181,11 @@ impl Chunks {
         uses
     }
 
-    /// Counts in that a job's bundle within one `level` grows from `from` to `to` GPUs.
-    pub fn grow(&self, uses: &mut Use, level: Locality, from: u32, to: u32) {
-        for ((of, size), amount) in self.rows.iter().zip(&mut uses.0) {
-            if level <= *of {
-                *amount += to / size - from / size;
+    /// Counts in that a job's bundle within one part grows from `from` to `to` GPUs.
+    pub fn grow(&self, uses: &mut Use, within: Within, from: u32, to: u32) {
+        for (row, amount) in self.rows.iter().zip(&mut uses.0) {
+            if within.level <= row.level && row.types.includes(within.types) {
+                *amount += to / row.size - from / row.size;
             }
         }
     }
@@ -169,9 +203,10 @@ mod tests {
         let machine = |rack, gpus| MachineSpec { rack, gpus, slot_gpus: 4 };
         let specs = [machine(0, 8), machine(0, 5), machine(1, 3)];
         let offer = FreeSet::full(Arc::new(Topology::new(&specs).expect("valid")));
-        let chunks = Chunks::of(&offer, &[3]);
+        let chunks = Chunks::of(&offer, &[3], &[TypeSet::ALL]);
         let of = |level, size| {
-            let row = chunks.rows.iter().position(|r| *r == (level, size)).expect("a row");
+            let wanted = Row { types: TypeSet::ALL, level, size };
+            let row = chunks.rows.iter().position(|row| *row == wanted).expect("a row");
             chunks.capacity[row] as u32
         };
         assert_eq!(of(Locality::Cluster, 1), 16);
@@ -181,8 +216,8 @@ mod tests {
         );
         assert_eq!((of(Locality::Machine, 8), of(Locality::Machine, 3)), (1, 4));
         let mut uses = Use::default();
-        chunks.grow(&mut uses, Locality::Machine, 0, 5);
-        chunks.grow(&mut uses, Locality::Cluster, 5, 6);
+        chunks.grow(&mut uses, Locality::Machine.into(), 0, 5);
+        chunks.grow(&mut uses, Locality::Cluster.into(), 5, 6);
         assert_eq!(uses.gpus(), 6);
         assert_eq!(uses.0.iter().sum::<u32>(), 6 + 1 + 1 + 2);
     }

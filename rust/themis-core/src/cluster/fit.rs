@@ -3,7 +3,7 @@
 //! One rule for bids, grants and leftovers, so that what was bid is what runs. Cost: O(slots of
 //! the parts touched) after the look-ups of [`FreeSet`].
 
-use crate::cluster::{Bundle, FreeSet, Locality};
+use crate::cluster::{Bundle, FreeSet, Locality, TypeSet, Within};
 use crate::ids::{MachineId, RackId, SlotId};
 
 /// What a job already has a claim to when GPUs are found for it.
@@ -15,32 +15,38 @@ pub struct Near<'a> {
     pub previous: &'a Bundle,
 }
 
-/// Finds `gpus` free GPUs such that, together with `near.held`, they lie within one `level`.
+/// Finds `gpus` free GPUs, of the types of `within`, such that together with `near.held` they lie
+/// within one part of its level.
 ///
 /// The previous GPUs are kept when they serve; otherwise the smallest locality that fits is used,
 /// and within it the tightest part (best fit), lowest number first.
-pub fn fit(free: &FreeSet, gpus: u32, level: Locality, near: Near<'_>) -> Option<Bundle> {
+pub fn fit(free: &FreeSet, gpus: u32, within: impl Into<Within>, near: Near<'_>) -> Option<Bundle> {
+    let Within { level, types } = within.into();
     if gpus == 0 || gpus > free.total() {
         return None;
     }
     if !near.held.is_empty() {
-        return fit_around(free, gpus, level, near);
+        return fit_around(free, gpus, Within { level, types }, near);
     }
     let previous = near.previous;
-    if previous.gpus() == gpus && free.topology().locality(previous) <= level && free.has(previous)
-    {
+    let topology = free.topology();
+    let serves = previous.gpus() == gpus
+        && topology.locality(previous) <= level
+        && (types == TypeSet::ALL || types.includes(topology.types_of(previous)));
+    if serves && free.has(previous) {
         return Some(previous.clone());
     }
     Locality::ALL.into_iter().take_while(|finer| *finer <= level).find_map(|finer| match finer {
-        Locality::Slot => fit_slot(free, gpus, previous),
-        Locality::Machine => fit_machine(free, gpus, previous),
-        Locality::Rack => fit_rack(free, gpus, previous),
-        Locality::Cluster => Some(fill_cluster(free, gpus, previous)),
+        Locality::Slot => fit_slot(free, gpus, types, previous),
+        Locality::Machine => fit_machine(free, gpus, types, previous),
+        Locality::Rack => fit_rack(free, gpus, types, previous),
+        Locality::Cluster => fit_cluster(free, gpus, types, previous),
     })
 }
 
 /// Extends what a job holds: the anchor is the slot, machine or rack of the held GPUs.
-fn fit_around(free: &FreeSet, gpus: u32, level: Locality, near: Near<'_>) -> Option<Bundle> {
+fn fit_around(free: &FreeSet, gpus: u32, within: Within, near: Near<'_>) -> Option<Bundle> {
+    let Within { level, types } = within;
     let topology = free.topology();
     let (slot, _) = near.held.iter().next()?;
     let machine = topology.machine_of(slot);
@@ -51,30 +57,36 @@ fn fit_around(free: &FreeSet, gpus: u32, level: Locality, near: Near<'_>) -> Opt
         Locality::Machine => {
             (free.machine(machine) >= gpus).then(|| fill_machine(free, machine, gpus, near.held))
         }
-        Locality::Rack => (free.rack(rack) >= gpus).then(|| fill_rack(free, rack, gpus, near.held)),
-        Locality::Cluster => Some(fill_cluster(free, gpus, near.held)),
+        Locality::Rack => {
+            (free.rack(rack, types) >= gpus).then(|| fill_rack(free, rack, gpus, types, near.held))
+        }
+        Locality::Cluster => fit_cluster(free, gpus, types, near.held),
     })
 }
 
-fn fit_slot(free: &FreeSet, gpus: u32, liked: &Bundle) -> Option<Bundle> {
-    let known = liked.iter().map(|(slot, _)| slot).find(|slot| free.slot(*slot) >= gpus);
-    let slot = known.or_else(|| free.tightest_slot(gpus))?;
+fn fit_slot(free: &FreeSet, gpus: u32, types: TypeSet, liked: &Bundle) -> Option<Bundle> {
+    let topology = free.topology();
+    let fits =
+        |slot: &SlotId| free.slot(*slot) >= gpus && free.is_of(topology.machine_of(*slot), types);
+    let known = liked.iter().map(|(slot, _)| slot).find(fits);
+    let slot = known.or_else(|| free.tightest_slot(gpus, types))?;
     Some([(slot, gpus)].into_iter().collect())
 }
 
-fn fit_machine(free: &FreeSet, gpus: u32, liked: &Bundle) -> Option<Bundle> {
+fn fit_machine(free: &FreeSet, gpus: u32, types: TypeSet, liked: &Bundle) -> Option<Bundle> {
     let mut machines = liked.iter().map(|(slot, _)| free.topology().machine_of(slot));
-    let known = machines.find(|machine| free.machine(*machine) >= gpus);
-    let machine = known.or_else(|| free.tightest_machine(gpus))?;
+    let fits = |machine: &MachineId| free.machine(*machine) >= gpus && free.is_of(*machine, types);
+    let known = machines.find(fits);
+    let machine = known.or_else(|| free.tightest_machine(gpus, types))?;
     Some(fill_machine(free, machine, gpus, liked))
 }
 
-fn fit_rack(free: &FreeSet, gpus: u32, liked: &Bundle) -> Option<Bundle> {
+fn fit_rack(free: &FreeSet, gpus: u32, types: TypeSet, liked: &Bundle) -> Option<Bundle> {
     let topology = free.topology();
     let mut racks = liked.iter().map(|(slot, _)| topology.rack_of(topology.machine_of(slot)));
-    let known = racks.find(|rack| free.rack(*rack) >= gpus);
-    let rack = known.or_else(|| free.tightest_rack(gpus))?;
-    Some(fill_rack(free, rack, gpus, liked))
+    let known = racks.find(|rack| free.rack(*rack, types) >= gpus);
+    let rack = known.or_else(|| free.tightest_rack(gpus, types))?;
+    Some(fill_rack(free, rack, gpus, types, liked))
 }
 
 /// The smaller, the better to fill next: parts that serve the whole need by best fit, else the
@@ -102,13 +114,13 @@ fn fill_machine(free: &FreeSet, machine: MachineId, gpus: u32, liked: &Bundle) -
 }
 
 /// Liked machines first, then the fewest machines: fullest first, the last one by best fit.
-fn fill_rack(free: &FreeSet, rack: RackId, gpus: u32, liked: &Bundle) -> Bundle {
+fn fill_rack(free: &FreeSet, rack: RackId, gpus: u32, types: TypeSet, liked: &Bundle) -> Bundle {
     let topology = free.topology();
     let is_liked = |machine| liked.iter().any(|(slot, _)| topology.machine_of(slot) == machine);
     let mut open: Vec<(bool, MachineId)> = topology
         .machines_of(rack)
         .iter()
-        .filter(|machine| free.machine(**machine) > 0)
+        .filter(|machine| free.machine(**machine) > 0 && free.is_of(**machine, types))
         .map(|machine| (!is_liked(*machine), *machine))
         .collect();
     let mut bundle = Bundle::new();
@@ -128,29 +140,32 @@ fn fill_rack(free: &FreeSet, rack: RackId, gpus: u32, liked: &Bundle) -> Bundle 
 }
 
 /// Liked racks first, then the fewest racks: freest first, the last one by best fit.
-fn fill_cluster(free: &FreeSet, gpus: u32, liked: &Bundle) -> Bundle {
+fn fit_cluster(free: &FreeSet, gpus: u32, types: TypeSet, liked: &Bundle) -> Option<Bundle> {
+    if gpus > free.total_of(types) {
+        return None;
+    }
     let topology = free.topology();
     let is_liked =
         |rack| liked.iter().any(|(slot, _)| topology.rack_of(topology.machine_of(slot)) == rack);
     let mut open: Vec<(bool, RackId)> = (0..topology.racks() as u32)
         .map(RackId)
-        .filter(|rack| free.rack(*rack) > 0)
+        .filter(|rack| free.rack(*rack, types) > 0)
         .map(|rack| (!is_liked(rack), rack))
         .collect();
     let mut bundle = Bundle::new();
     let mut need = gpus;
     while need > 0 {
         let best = open.iter().enumerate().min_by_key(|(_, (unliked, rack))| {
-            (*unliked, fullest_then_tightest(free.rack(*rack), need))
+            (*unliked, fullest_then_tightest(free.rack(*rack, types), need))
         });
         let (at, (_, rack)) = best.expect("invariant: the cluster has the GPUs");
         let rack = *rack;
-        let taken = need.min(free.rack(rack));
-        bundle.merge(&fill_rack(free, rack, taken, liked));
+        let taken = need.min(free.rack(rack, types));
+        bundle.merge(&fill_rack(free, rack, taken, types, liked));
         need -= taken;
         open.remove(at);
     }
-    bundle
+    Some(bundle)
 }
 
 #[cfg(test)]

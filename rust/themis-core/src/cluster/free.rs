@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use fixedbitset::FixedBitSet;
 
-use crate::cluster::{Bundle, Topology};
+use crate::cluster::{Bundle, Topology, TypeSet, Within};
 use crate::ids::{MachineId, RackId, SlotId};
 
 /// Free GPUs a slot, machine and rack.
@@ -17,16 +17,21 @@ pub struct FreeSet {
     slots: Buckets,
     machines: Buckets,
     racks: Vec<u32>,
+    /// Type by type, all racks; of one type, nothing.
+    racks_of_type: Vec<u32>,
     total: u32,
 }
 
 impl FreeSet {
     /// A set with nothing free.
     pub fn empty(topology: Arc<Topology>) -> Self {
-        let slots = Buckets::new(topology.slots(), topology.largest(super::Locality::Slot));
-        let machines =
-            Buckets::new(topology.machines(), topology.largest(super::Locality::Machine));
-        Self { slots, machines, racks: vec![0; topology.racks()], total: 0, topology }
+        use super::Locality::{Machine, Slot};
+        let types = topology.types();
+        let slots = Buckets::new(topology.slots(), topology.largest(Slot), types);
+        let machines = Buckets::new(topology.machines(), topology.largest(Machine), types);
+        let racks = vec![0; topology.racks()];
+        let racks_of_type = if types > 1 { racks.repeat(types) } else { Vec::new() };
+        Self { slots, machines, racks, racks_of_type, total: 0, topology }
     }
 
     /// A set with every GPU of the cluster free.
@@ -45,6 +50,18 @@ impl FreeSet {
         free
     }
 
+    /// The same without the GPUs of some types.
+    #[must_use]
+    pub fn without(&self, types: TypeSet) -> Self {
+        let mut rest = self.clone();
+        for slot in (0..self.topology.slots() as u32).map(SlotId) {
+            if self.is_of(self.topology.machine_of(slot), types) {
+                rest.set_slot(slot, 0);
+            }
+        }
+        rest
+    }
+
     /// The cluster's shape.
     pub fn topology(&self) -> &Topology {
         &self.topology
@@ -60,6 +77,14 @@ impl FreeSet {
         self.total
     }
 
+    /// Free GPUs of some types.
+    pub fn total_of(&self, types: TypeSet) -> u32 {
+        if types == TypeSet::ALL {
+            return self.total;
+        }
+        (0..self.topology.racks() as u32).map(|rack| self.rack(RackId(rack), types)).sum()
+    }
+
     /// Free GPUs of a slot.
     #[inline]
     pub fn slot(&self, slot: SlotId) -> u32 {
@@ -72,21 +97,31 @@ impl FreeSet {
         self.machines.free[machine.index()]
     }
 
-    /// Free GPUs of the part of a locality that a slot lies in.
-    pub fn around(&self, slot: SlotId, level: super::Locality) -> u32 {
+    /// Free GPUs, of a slot's type and others, in the part of a locality that it lies in.
+    pub fn around(&self, slot: SlotId, within: Within) -> u32 {
         let machine = self.topology.machine_of(slot);
-        match level {
+        match within.level {
             super::Locality::Slot => self.slot(slot),
             super::Locality::Machine => self.machine(machine),
-            super::Locality::Rack => self.rack(self.topology.rack_of(machine)),
-            super::Locality::Cluster => self.total(),
+            super::Locality::Rack => self.rack(self.topology.rack_of(machine), within.types),
+            super::Locality::Cluster => self.total_of(within.types),
         }
     }
 
-    /// Free GPUs of a rack.
+    /// Free GPUs of some types in a rack.
     #[inline]
-    pub fn rack(&self, rack: RackId) -> u32 {
-        self.racks[rack.index()]
+    pub fn rack(&self, rack: RackId, types: TypeSet) -> u32 {
+        if types == TypeSet::ALL || self.racks_of_type.is_empty() {
+            return if types.has(0) { self.racks[rack.index()] } else { 0 };
+        }
+        let of_type = |gpu_type| self.racks_of_type[gpu_type * self.racks.len() + rack.index()];
+        types.iter(self.topology.types()).map(of_type).sum()
+    }
+
+    /// Whether a machine has GPUs of these types.
+    #[inline]
+    pub fn is_of(&self, machine: MachineId, types: TypeSet) -> bool {
+        types == TypeSet::ALL || types.has(self.topology.type_of(machine))
     }
 
     /// True when every GPU of the bundle is free.
@@ -122,8 +157,14 @@ impl FreeSet {
         let machine = self.topology.machine_of(slot);
         let rack = self.topology.rack_of(machine);
         let before = self.slot(slot);
-        self.slots.set(slot.index(), gpus);
-        self.machines.set(machine.index(), self.machine(machine) - before + gpus);
+        let mut gpu_type = 0;
+        if !self.racks_of_type.is_empty() {
+            gpu_type = self.topology.type_of(machine);
+            let of_type = &mut self.racks_of_type[gpu_type * self.racks.len() + rack.index()];
+            *of_type = *of_type - before + gpus;
+        }
+        self.slots.set(slot.index(), gpu_type, gpus);
+        self.machines.set(machine.index(), gpu_type, self.machine(machine) - before + gpus);
         self.racks[rack.index()] = self.racks[rack.index()] - before + gpus;
         self.total = self.total - before + gpus;
     }
@@ -134,79 +175,107 @@ impl FreeSet {
         slots.map(|(slot, gpus)| (SlotId(slot as u32), *gpus)).collect()
     }
 
-    /// The slot with the fewest free GPUs that still has `gpus`; ties: lowest slot.
-    pub fn tightest_slot(&self, gpus: u32) -> Option<SlotId> {
-        self.slots.tightest(gpus).map(|s| SlotId(s as u32))
+    /// The slot of some types with the fewest free GPUs that still has `gpus`; ties: lowest slot.
+    pub fn tightest_slot(&self, gpus: u32, types: TypeSet) -> Option<SlotId> {
+        self.slots.tightest(gpus, types).map(|s| SlotId(s as u32))
     }
 
     /// The machine with the fewest free GPUs that still has `gpus`; ties: lowest machine.
-    pub fn tightest_machine(&self, gpus: u32) -> Option<MachineId> {
-        self.machines.tightest(gpus).map(|m| MachineId(m as u32))
+    pub fn tightest_machine(&self, gpus: u32, types: TypeSet) -> Option<MachineId> {
+        self.machines.tightest(gpus, types).map(|m| MachineId(m as u32))
     }
 
-    /// The rack with the fewest free GPUs that still has `gpus`; ties: lowest rack.
-    pub fn tightest_rack(&self, gpus: u32) -> Option<RackId> {
-        let fitting = self.racks.iter().enumerate().filter(|(_, free)| **free >= gpus);
-        fitting.min_by_key(|(_, free)| **free).map(|(r, _)| RackId(r as u32))
+    /// The rack with the fewest free GPUs of some types that still has `gpus`; ties: lowest rack.
+    pub fn tightest_rack(&self, gpus: u32, types: TypeSet) -> Option<RackId> {
+        let racks = (0..self.topology.racks() as u32).map(RackId);
+        let fitting = racks.map(|rack| (self.rack(rack, types), rack));
+        let fitting = fitting.filter(|(free, _)| *free >= gpus);
+        fitting.min_by_key(|(free, _)| *free).map(|(_, rack)| rack)
     }
 
-    /// Most free GPUs within one part of this locality.
-    pub fn largest(&self, level: super::Locality) -> u32 {
+    /// Most free GPUs of some types within one part of this locality.
+    pub fn largest(&self, level: super::Locality, types: TypeSet) -> u32 {
+        let racks = (0..self.topology.racks() as u32).map(RackId);
         match level {
-            super::Locality::Slot => self.slots.largest(),
-            super::Locality::Machine => self.machines.largest(),
-            super::Locality::Rack => self.racks.iter().copied().max().unwrap_or(0),
-            super::Locality::Cluster => self.total,
+            super::Locality::Slot => self.slots.largest(types),
+            super::Locality::Machine => self.machines.largest(types),
+            super::Locality::Rack => racks.map(|rack| self.rack(rack, types)).max().unwrap_or(0),
+            super::Locality::Cluster => self.total_of(types),
         }
     }
 }
 
-/// Positions grouped by their free count.
+/// Positions grouped by their GPU type and free count.
 #[derive(Clone, Debug)]
 struct Buckets {
     free: Vec<u32>,
-    by_free: Vec<FixedBitSet>,
+    /// Groups of a type: by free count from 0 on.
+    width: usize,
+    groups: Vec<FixedBitSet>,
     members: Vec<u32>,
     /// No position of a group is lower.
     lowest: Vec<usize>,
 }
 
 impl Buckets {
-    fn new(positions: usize, largest: u32) -> Self {
-        let mut by_free = vec![FixedBitSet::with_capacity(positions); largest as usize + 1];
-        by_free[0].insert_range(..);
-        let mut members = vec![0; largest as usize + 1];
-        members[0] = positions as u32;
-        let lowest = vec![0; largest as usize + 1];
-        Self { free: vec![0; positions], by_free, members, lowest }
+    /// Nothing is free. Positions join the groups of their type when something is.
+    fn new(positions: usize, largest: u32, types: usize) -> Self {
+        let width = largest as usize + 1;
+        let groups = vec![FixedBitSet::with_capacity(positions); types * width];
+        let (members, lowest) = (vec![0; types * width], vec![0; types * width]);
+        Self { free: vec![0; positions], width, groups, members, lowest }
     }
 
-    fn set(&mut self, position: usize, free: u32) {
+    fn set(&mut self, position: usize, gpu_type: usize, free: u32) {
         let before = self.free[position] as usize;
         if before == free as usize {
             return;
         }
-        self.by_free[before].remove(position);
-        self.members[before] -= 1;
-        if self.lowest[before] == position {
-            self.lowest[before] = next_one(&self.by_free[before], position);
+        let first = gpu_type * self.width;
+        if before > 0 {
+            self.leave(first + before, position);
         }
-        let after = free as usize;
-        self.by_free[after].insert(position);
-        self.lowest[after] =
-            if self.members[after] == 0 { position } else { self.lowest[after].min(position) };
-        self.members[after] += 1;
+        if free > 0 {
+            self.join(first + free as usize, position);
+        }
         self.free[position] = free;
     }
 
-    fn tightest(&self, gpus: u32) -> Option<usize> {
-        let from = gpus.max(1) as usize;
-        let bucket = (from..self.by_free.len()).find(|count| self.members[*count] > 0)?;
-        Some(self.lowest[bucket])
+    fn leave(&mut self, group: usize, position: usize) {
+        self.groups[group].remove(position);
+        self.members[group] -= 1;
+        if self.lowest[group] == position {
+            self.lowest[group] = next_one(&self.groups[group], position);
+        }
     }
 
-    fn largest(&self) -> u32 {
-        self.members.iter().rposition(|members| *members > 0).unwrap_or(0) as u32
+    fn join(&mut self, group: usize, position: usize) {
+        self.groups[group].insert(position);
+        self.lowest[group] =
+            if self.members[group] == 0 { position } else { self.lowest[group].min(position) };
+        self.members[group] += 1;
+    }
+
+    /// The groups of each of these types, by free count from 0 on.
+    fn of(&self, types: TypeSet) -> impl Iterator<Item = std::ops::Range<usize>> {
+        let groups = types.iter(self.members.len() / self.width);
+        groups.map(|gpu_type| gpu_type * self.width..(gpu_type + 1) * self.width)
+    }
+
+    fn tightest(&self, gpus: u32, types: TypeSet) -> Option<usize> {
+        let from = gpus.max(1) as usize;
+        let of_type = |groups: std::ops::Range<usize>| {
+            let group = groups.clone().skip(from).find(|group| self.members[*group] > 0)?;
+            Some((group - groups.start, self.lowest[group]))
+        };
+        self.of(types).filter_map(of_type).min().map(|(_, position)| position)
+    }
+
+    fn largest(&self, types: TypeSet) -> u32 {
+        let of_type = |groups: std::ops::Range<usize>| {
+            self.members[groups].iter().rposition(|members| *members > 0).unwrap_or(0)
+        };
+        self.of(types).map(of_type).max().unwrap_or(0) as u32
     }
 }
 
@@ -228,17 +297,23 @@ mod tests {
         let spec = |rack, gpus| MachineSpec { rack, gpus, slot_gpus: 4 };
         let t = Topology::new(&[spec(0, 8), spec(0, 4), spec(1, 2)]).expect("valid");
         let mut free = FreeSet::full(Arc::new(t));
-        assert_eq!((free.total(), free.largest(Locality::Rack)), (14, 12));
-        assert_eq!(free.tightest_slot(1), Some(SlotId(3)));
-        assert_eq!(free.tightest_machine(3), Some(MachineId(1)));
+        assert_eq!((free.total(), free.largest(Locality::Rack, TypeSet::ALL)), (14, 12));
+        assert_eq!(free.tightest_slot(1, TypeSet::ALL), Some(SlotId(3)));
+        assert_eq!(free.tightest_machine(3, TypeSet::ALL), Some(MachineId(1)));
         let part: Bundle = [(SlotId(0), 3), (SlotId(3), 2)].into_iter().collect();
         free.take(&part);
         assert!(!free.has(&part));
-        assert_eq!(free.tightest_slot(1), Some(SlotId(0)));
-        assert_eq!((free.largest(Locality::Slot), free.largest(Locality::Machine)), (4, 5));
-        assert_eq!(free.tightest_rack(1), Some(RackId(0)));
+        assert_eq!(free.tightest_slot(1, TypeSet::ALL), Some(SlotId(0)));
+        assert_eq!(
+            (
+                free.largest(Locality::Slot, TypeSet::ALL),
+                free.largest(Locality::Machine, TypeSet::ALL)
+            ),
+            (4, 5)
+        );
+        assert_eq!(free.tightest_rack(1, TypeSet::ALL), Some(RackId(0)));
         free.give(&part);
         assert_eq!(free.to_bundle().gpus(), 14);
-        assert_eq!(free.tightest_slot(9), None);
+        assert_eq!(free.tightest_slot(9, TypeSet::ALL), None);
     }
 }

@@ -4,10 +4,12 @@ mod bundle;
 mod chunks;
 mod fit;
 mod free;
+mod gpu_types;
 mod topology;
 
 pub use bundle::Bundle;
 pub use chunks::{Chunks, MAX_ROWS, Use};
 pub use fit::{Near, fit};
 pub use free::FreeSet;
+pub use gpu_types::{MAX_TYPES, TypeSet, Within};
 pub use topology::{Locality, MachineSpec, Topology};

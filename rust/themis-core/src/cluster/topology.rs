@@ -1,6 +1,6 @@
 //! The fixed shape of a cluster.
 
-use crate::cluster::Bundle;
+use crate::cluster::{Bundle, MAX_TYPES, TypeSet};
 use crate::error::CoreError;
 use crate::ids::{MachineId, RackId, SlotId};
 
@@ -52,6 +52,18 @@ pub struct Topology {
     rack_machines: Vec<Vec<MachineId>>,
     gpus: u32,
     largest: [u32; 4],
+    /// A machine's type, and what there is of each type; of one type, neither.
+    machine_type: Vec<u8>,
+    of_type: Vec<OfType>,
+}
+
+/// What a cluster has of one GPU type.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct OfType {
+    slot: u32,
+    machine: u32,
+    racks: Vec<u32>,
+    gpus: u32,
 }
 
 impl Topology {
@@ -100,6 +112,8 @@ impl Topology {
             rack_machines: Vec::new(),
             gpus: 0,
             largest: [0; 4],
+            machine_type: Vec::new(),
+            of_type: Vec::new(),
         };
         for &(rack, machine, gpus) in slots {
             topology.push_slot(&mut labels, rack, machine, gpus)?;
@@ -113,6 +127,35 @@ impl Topology {
             topology.gpus,
         ];
         Ok(topology)
+    }
+
+    /// The same cluster with a GPU type a machine, by number from 0.
+    ///
+    /// # Errors
+    /// [`CoreError::Cluster`] for another number of machines, and beyond [`MAX_TYPES`] types.
+    pub fn with_gpu_types(mut self, types: &[u32]) -> Result<Self, CoreError> {
+        if types.len() != self.machines() {
+            let (found, expected) = (types.len(), self.machines());
+            return Err(CoreError::Cluster(format!("{found} GPU types for {expected} machines")));
+        }
+        let count = types.iter().max().map_or(1, |last| *last as usize + 1);
+        if count > MAX_TYPES {
+            return Err(CoreError::Cluster(format!("{count} GPU types; at most {MAX_TYPES}")));
+        }
+        if count == 1 {
+            return Ok(self);
+        }
+        self.machine_type = types.iter().map(|gpu_type| *gpu_type as u8).collect();
+        self.of_type = vec![OfType { racks: vec![0; self.racks()], ..OfType::default() }; count];
+        for slot in (0..self.slots() as u32).map(SlotId) {
+            let (machine, gpus) = (self.machine_of(slot), self.slot_gpus(slot));
+            let all = &mut self.of_type[usize::from(self.machine_type[machine.index()])];
+            all.slot = all.slot.max(gpus);
+            all.machine = all.machine.max(self.machine_gpus[machine.index()]);
+            all.racks[self.machine_rack[machine.index()].index()] += gpus;
+            all.gpus += gpus;
+        }
+        Ok(self)
     }
 
     fn push_slot(
@@ -159,6 +202,34 @@ impl Topology {
     /// GPUs of the whole cluster (`R_C` of the paper).
     pub fn gpus(&self) -> u32 {
         self.gpus
+    }
+
+    /// Number of GPU types.
+    #[inline]
+    pub fn types(&self) -> usize {
+        self.of_type.len().max(1)
+    }
+
+    /// The GPU type of a machine.
+    #[inline]
+    pub fn type_of(&self, machine: MachineId) -> usize {
+        self.machine_type.get(machine.index()).map_or(0, |gpu_type| usize::from(*gpu_type))
+    }
+
+    /// The GPU types of a bundle.
+    pub fn types_of(&self, bundle: &Bundle) -> TypeSet {
+        bundle.iter().map(|(slot, _)| self.type_of(self.machine_of(slot))).collect()
+    }
+
+    /// GPUs of a bundle that are of some types.
+    pub fn count_of(&self, bundle: &Bundle, types: TypeSet) -> u32 {
+        let of_types = |slot| types.has(self.type_of(self.machine_of(slot)));
+        bundle.iter().filter(|(slot, _)| of_types(*slot)).map(|(_, gpus)| gpus).sum()
+    }
+
+    /// GPUs of some types.
+    pub fn gpus_of(&self, types: TypeSet) -> u32 {
+        self.largest_of(Locality::Cluster, types)
     }
 
     /// Number of slots.
@@ -226,15 +297,32 @@ impl Topology {
         &self.rack_machines[rack.index()]
     }
 
-    /// The best locality at which `gpus` GPUs fit when the whole cluster is free; `None` when the
-    /// cluster is too small.
-    pub fn best_locality(&self, gpus: u32) -> Option<Locality> {
-        Locality::ALL.into_iter().find(|level| gpus <= self.largest[level.index()])
+    /// The best locality at which `gpus` GPUs of some types fit when the whole cluster is free;
+    /// `None` when there are not so many.
+    pub fn best_locality(&self, gpus: u32, types: TypeSet) -> Option<Locality> {
+        Locality::ALL.into_iter().find(|level| gpus <= self.largest_of(*level, types))
     }
 
     /// Most GPUs that one part of this locality has when everything is free.
     pub fn largest(&self, level: Locality) -> u32 {
         self.largest[level.index()]
+    }
+
+    /// The same of GPUs of some types.
+    pub fn largest_of(&self, level: Locality, types: TypeSet) -> u32 {
+        if self.of_type.is_empty() || types == TypeSet::ALL {
+            return if types.has(0) { self.largest(level) } else { 0 };
+        }
+        let all = || types.iter(self.types()).map(|gpu_type| &self.of_type[gpu_type]);
+        let largest = match level {
+            Locality::Slot => all().map(|of| of.slot).max(),
+            Locality::Machine => all().map(|of| of.machine).max(),
+            Locality::Rack => {
+                (0..self.racks()).map(|rack| all().map(|of| of.racks[rack]).sum()).max()
+            }
+            Locality::Cluster => Some(all().map(|of| of.gpus).sum()),
+        };
+        largest.unwrap_or(0)
     }
 
     /// The locality of a bundle; an empty bundle has the best one.
@@ -278,9 +366,9 @@ mod tests {
         let t = Topology::new(&[MachineSpec { rack: 7, gpus: 5, slot_gpus: 2 }]).expect("valid");
         assert_eq!((t.gpus(), t.slots(), t.machines(), t.racks()), (5, 3, 1, 1));
         assert_eq!([0, 1, 2].map(|s| t.slot_gpus(SlotId(s))), [2, 2, 1]);
-        assert_eq!(t.best_locality(2), Some(Locality::Slot));
-        assert_eq!(t.best_locality(3), Some(Locality::Machine));
-        assert_eq!(t.best_locality(6), None);
+        assert_eq!(t.best_locality(2, TypeSet::ALL), Some(Locality::Slot));
+        assert_eq!(t.best_locality(3, TypeSet::ALL), Some(Locality::Machine));
+        assert_eq!(t.best_locality(6, TypeSet::ALL), None);
     }
 
     #[test]

@@ -24,8 +24,8 @@ pub enum OutsideOption {
 pub struct OutsideContext {
     /// Length of a lease.
     pub lease_s: f64,
-    /// `R_C`: GPUs of the cluster.
-    pub gpus: u32,
+    /// `R_C`: GPUs of the cluster, in units of the app's own speed.
+    pub gpus: f64,
     /// Mean number of active apps over the app's life.
     pub n_avg: f64,
     /// The app's last rho with GPUs and the seconds waited since, if it ever had some.
@@ -45,7 +45,7 @@ impl OutsideOption {
         match (self, at.last) {
             (Self::MinBundle, _) | (Self::Cached, None) => min_bundle(),
             (Self::FairShare, _) => {
-                let share = f64::from(at.gpus) / at.n_avg.max(1.0);
+                let share = at.gpus / at.n_avg.max(1.0);
                 Some((later + app.time_at_share(share)) / app.t_id_s)
             }
             (Self::Cached, Some((rho, waited_s))) => Some(rho * (1.0 + waited_s / 60.0)),
@@ -66,7 +66,7 @@ mod tests {
         let t = Topology::new(&[MachineSpec { rack: 0, gpus: 8, slot_gpus: 8 }]).expect("valid");
         let s = Profile::new([1.0, 1.0, 1.0, 2.0]).expect("valid");
         let mut app = AppState::new(100.0, 50.0, Stopping::All, vec![Job::waiting(2, 8, 800.0, s)]);
-        let mut at = OutsideContext { lease_s: 600.0, gpus: 8, n_avg: 2.0, last: None };
+        let mut at = OutsideContext { lease_s: 600.0, gpus: 8.0, n_avg: 2.0, last: None };
         let rho = |o: OutsideOption, app: &AppState, at| o.rho_empty(app, &t, at);
         // Gang of 2 across the cluster: rate 1. Fair share: 4 GPUs.
         assert_eq!(rho(OutsideOption::MinBundle, &app, at), Some((700.0 + 800.0) / 50.0));

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use themis_core::app::{AppState, Demand, Job, Profile, Stopping};
-use themis_core::cluster::{Bundle, Chunks, FreeSet, Locality, Near, Use, fit};
+use themis_core::cluster::{Bundle, Chunks, FreeSet, Locality, Near, TypeSet, Use, fit};
 
 use crate::placing::{with_held, within};
 
@@ -100,7 +100,7 @@ proptest! {
         prices in proptest::array::uniform12(0.0..0.5_f64),
         share in proptest::sample::select(vec![0.0, 0.01, 0.2, 1.0]),
     ) {
-        let chunks = Chunks::of(&offer, &[3, 5]);
+        let chunks = Chunks::of(&offer, &[3, 5], &[TypeSet::ALL]);
         let prices = prices.map(|price| price * share);
         let bound = app.relaxed(&offer, &chunks).most(&prices);
         let mut best = app.log_v_empty();
@@ -139,7 +139,7 @@ proptest! {
 
     #[test]
     fn a_pattern_places_what_it_says_or_nothing((offer, app) in apps()) {
-        let chunks = Chunks::of(&offer, &[]);
+        let chunks = Chunks::of(&offer, &[], &[TypeSet::ALL]);
         for pattern in app.patterns(&offer, &chunks) {
             prop_assert!(pattern.log_v > app.log_v_empty());
             let mut free = offer.clone();
@@ -175,7 +175,7 @@ proptest! {
         prices in proptest::array::uniform12(0.0..0.5_f64),
         share in proptest::sample::select(vec![0.0, 0.01, 0.2, 1.0]),
     ) {
-        let chunks = Chunks::of(&offer, &[3, 5]);
+        let chunks = Chunks::of(&offer, &[3, 5], &[TypeSet::ALL]);
         let prices = prices.map(|price| price * share);
         let patterns = app.patterns(&offer, &chunks);
         let best = patterns.iter().map(|p| p.log_v - p.uses.cost(&prices));
@@ -198,7 +198,7 @@ proptest! {
     fn one_job_alone_always_finds_the_gpus_of_its_patterns((offer, app) in apps()) {
         let mut app = app;
         app.jobs.truncate(1);
-        let chunks = Chunks::of(&offer, &[]);
+        let chunks = Chunks::of(&offer, &[], &[TypeSet::ALL]);
         for pattern in app.patterns(&offer, &chunks) {
             prop_assert!(app.place(&pattern, &mut offer.clone()).is_some(), "{:?}", pattern);
         }

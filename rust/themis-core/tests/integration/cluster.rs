@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use themis_core::cluster::{Bundle, FreeSet, Locality, MachineSpec, Topology};
+use themis_core::cluster::{Bundle, FreeSet, Locality, MachineSpec, Topology, TypeSet};
 use themis_core::{MachineId, RackId, SlotId};
 
 /// Up to 6 machines of up to 9 GPUs in slots of up to 4, over up to 3 racks.
@@ -64,18 +64,18 @@ proptest! {
                 prop_assert_eq!(free.machine(MachineId(at as u32)), *gpus);
             }
             for (at, gpus) in racks.iter().enumerate() {
-                prop_assert_eq!(free.rack(RackId(at as u32)), *gpus);
+                prop_assert_eq!(free.rack(RackId(at as u32), TypeSet::ALL), *gpus);
             }
             for gpus in 1..12 {
-                prop_assert_eq!(free.tightest_slot(gpus), tightest(&slots, gpus).map(SlotId));
-                prop_assert_eq!(free.tightest_machine(gpus), tightest(&machines, gpus).map(MachineId));
-                prop_assert_eq!(free.tightest_rack(gpus), tightest(&racks, gpus).map(RackId));
+                prop_assert_eq!(free.tightest_slot(gpus, TypeSet::ALL), tightest(&slots, gpus).map(SlotId));
+                prop_assert_eq!(free.tightest_machine(gpus, TypeSet::ALL), tightest(&machines, gpus).map(MachineId));
+                prop_assert_eq!(free.tightest_rack(gpus, TypeSet::ALL), tightest(&racks, gpus).map(RackId));
             }
             let largest = |counts: &[u32]| counts.iter().copied().max().unwrap_or(0);
-            prop_assert_eq!(free.largest(Locality::Slot), largest(&slots));
-            prop_assert_eq!(free.largest(Locality::Machine), largest(&machines));
-            prop_assert_eq!(free.largest(Locality::Rack), largest(&racks));
-            prop_assert_eq!(free.largest(Locality::Cluster), free.total());
+            prop_assert_eq!(free.largest(Locality::Slot, TypeSet::ALL), largest(&slots));
+            prop_assert_eq!(free.largest(Locality::Machine, TypeSet::ALL), largest(&machines));
+            prop_assert_eq!(free.largest(Locality::Rack, TypeSet::ALL), largest(&racks));
+            prop_assert_eq!(free.largest(Locality::Cluster, TypeSet::ALL), free.total());
         }
     }
 

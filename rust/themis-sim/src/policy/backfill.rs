@@ -5,7 +5,7 @@ use super::{Plan, Policy};
 use crate::view::View;
 
 /// Fifo, but while the head of the line waits for its gang, jobs behind it start if that can't
-/// delay it: they end before it could start, or leave it GPUs enough. Judged by requested times,
+/// delay it: they end before it could start, or leave it GPUs enough of the types that it waits for. Judged by requested times,
 /// not true ones ([`View::requested_us`]); a job that has overrun its request is expected to end
 /// any moment, and none is killed for it. The head has the only reservation. Ties as in fifo.
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +21,6 @@ impl Policy for FifoBackfill {
     }
 
     fn decide(&mut self, view: &View<'_>) -> Plan {
-        serve(view, |grants, head| Some(Reservation::of(view, grants, head)))
+        serve(view, |grants, head| Reservation::of(view, grants, head))
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Grant, Plan};
 use crate::view::View;
+use themis_core::cluster::{Bundle, FreeSet, TypeSet};
 
 /// Starts the jobs in line. For the first that can't start, `reserve` is told the grants so far
 /// and the job: jobs behind it start within what the reservation leaves, without one none does.
@@ -14,7 +15,7 @@ pub(super) fn serve(
     let mut free = view.offer().clone();
     let mut plan = Plan::default();
     let mut granted: BTreeMap<u32, u32> = BTreeMap::new();
-    let mut reservation = None;
+    let mut reservation: Option<Reservation> = None;
     for job in view.waiting_jobs() {
         let app = view.app_of(job);
         let mine = granted.entry(app).or_default();
@@ -22,12 +23,15 @@ pub(super) fn serve(
         if spare < view.gang(job) {
             continue; // it waits for its own app
         }
-        let room = reservation.as_ref().map_or(u32::MAX, |r: &Reservation| r.room(view, job));
-        if let Some(bundle) = view.job(job).claim(&free, spare.min(room)) {
+        let claim = match &reservation {
+            Some(reservation) => reservation.claim(view, job, &free, spare),
+            None => view.job(job).claim(&free, spare),
+        };
+        if let Some(bundle) = claim {
             free.take(&bundle);
             *mine += bundle.gpus();
             if let Some(reservation) = &mut reservation {
-                reservation.let_in(view, job, bundle.gpus());
+                reservation.let_in(view, job, &bundle);
             }
             plan.grants.push(Grant::new(app, job, bundle));
         } else if reservation.is_none() {
@@ -45,21 +49,30 @@ pub(super) fn serve(
 pub(super) struct Reservation {
     /// When they should be free.
     at_us: i64,
-    /// GPUs that should be free then beyond its gang.
+    /// GPUs of its types that should be free then beyond its gang.
     spare: u32,
+    types: TypeSet,
 }
 
 impl Reservation {
-    /// For a job that can't start beside these grants.
-    pub(super) fn of(view: &View<'_>, grants: &[Grant], head: u32) -> Self {
+    /// For a job that can't start beside these grants: on the types where that is soonest.
+    pub(super) fn of(view: &View<'_>, grants: &[Grant], head: u32) -> Option<Self> {
+        let pools = view.speeds(head).pools().iter();
+        let each = pools.map(|pool| Self::on(view, grants, head, pool.types));
+        each.min_by_key(|reservation| reservation.at_us)
+    }
+
+    fn on(view: &View<'_>, grants: &[Grant], head: u32, types: TypeSet) -> Self {
         let now_us = view.now_us();
         let ends = |since_us: i64, job| since_us.saturating_add(view.requested_us(job)).max(now_us);
-        let begun = grants.iter().map(|grant| (ends(now_us, grant.job), grant.bundle.gpus()));
-        let running = view.running_jobs().map(|(job, gpus, since_us)| (ends(since_us, job), gpus));
+        let count = |bundle: &Bundle| view.topology().count_of(bundle, types);
+        let begun = grants.iter().map(|grant| (ends(now_us, grant.job), count(&grant.bundle)));
+        let running =
+            view.running_jobs().map(|(job, gpus, since_us)| (ends(since_us, job), count(gpus)));
         let mut ends: Vec<(i64, u32)> = running.chain(begun).collect();
         ends.sort_unstable();
-        let begun: u32 = grants.iter().map(|grant| grant.bundle.gpus()).sum();
-        let mut free = view.offer().total() - begun;
+        let begun: u32 = grants.iter().map(|grant| count(&grant.bundle)).sum();
+        let mut free = view.offer().total_of(types) - begun;
         let mut at_us = now_us;
         for (end_us, gpus) in ends {
             if free >= view.gang(head) && end_us > at_us {
@@ -68,22 +81,35 @@ impl Reservation {
             free += gpus;
             at_us = end_us;
         }
-        Self { at_us, spare: free.saturating_sub(view.gang(head)) }
+        if free < view.gang(head) {
+            at_us = i64::MAX;
+        }
+        Self { at_us, spare: free.saturating_sub(view.gang(head)), types }
     }
 
     fn is_over_by_then(&self, view: &View<'_>, job: u32) -> bool {
         view.now_us().saturating_add(view.requested_us(job)) <= self.at_us
     }
 
-    /// Most GPUs that a job behind may take.
-    fn room(&self, view: &View<'_>, job: u32) -> u32 {
-        if self.is_over_by_then(view, job) { u32::MAX } else { self.spare }
+    /// What a job behind may take: anything if it is over by then, else GPUs of other types, or
+    /// those that will be spare.
+    fn claim(&self, view: &View<'_>, job: u32, free: &FreeSet, most: u32) -> Option<Bundle> {
+        let state = view.job(job);
+        if self.is_over_by_then(view, job) {
+            return state.claim(free, most);
+        }
+        let of_others = if self.types == TypeSet::ALL {
+            None
+        } else {
+            state.claim(&free.without(self.types), most)
+        };
+        of_others.or_else(|| state.claim(free, most.min(self.spare)))
     }
 
     /// A job behind starts.
-    fn let_in(&mut self, view: &View<'_>, job: u32, gpus: u32) {
+    fn let_in(&mut self, view: &View<'_>, job: u32, bundle: &Bundle) {
         if !self.is_over_by_then(view, job) {
-            self.spare -= gpus;
+            self.spare -= view.topology().count_of(bundle, self.types);
         }
     }
 }

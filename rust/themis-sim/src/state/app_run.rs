@@ -1,7 +1,7 @@
 //! One app's life.
 
 use crate::workload::{AppSpec, JobSpec};
-use themis_core::app::{Demand, Stopping};
+use themis_core::app::{Demand, OwnGpus, Stopping};
 use themis_core::fairness::{TIdReading, ideal_time, ideal_time_first};
 
 /// An app during a run.
@@ -12,6 +12,8 @@ pub(crate) struct AppRun {
     pub(crate) waits_for: Stopping,
     /// Most GPUs that it may hold.
     pub(crate) cap: u32,
+    /// The cluster in its own GPUs.
+    pub(crate) own_gpus: OwnGpus,
     /// Jobs without a final state.
     pub(crate) unfinished: u32,
     /// Those of them that can run and need GPUs for it: while there are some, the app is active.
@@ -44,11 +46,12 @@ pub(crate) struct AppRun {
 }
 
 impl AppRun {
-    pub(crate) fn new(spec: &AppSpec, waits_for: Stopping) -> Self {
+    pub(crate) fn new(spec: &AppSpec, waits_for: Stopping, own_gpus: OwnGpus) -> Self {
         Self {
             arrival_us: spec.arrival_us,
             waits_for,
             cap: spec.max_gpus,
+            own_gpus,
             unfinished: spec.jobs,
             unfinished_gpu: 0,
             open: Vec::new(),
@@ -127,17 +130,11 @@ impl AppRun {
     }
 
     /// `T_ID` in seconds for a budget, else for all that was submitted so far.
-    pub(crate) fn t_id_s(
-        &self,
-        budget: Option<&[Demand]>,
-        reading: TIdReading,
-        gpus: u32,
-        n_avg: f64,
-    ) -> f64 {
+    pub(crate) fn t_id_s(&self, budget: Option<&[Demand]>, reading: TIdReading, n_avg: f64) -> f64 {
         let phases = budget.unwrap_or(&self.submitted);
         match self.waits_for {
-            Stopping::All => ideal_time(reading, phases, gpus, n_avg),
-            Stopping::First => ideal_time_first(reading, &self.submitted, gpus, n_avg),
+            Stopping::All => ideal_time(reading, phases, &self.own_gpus, n_avg),
+            Stopping::First => ideal_time_first(reading, &self.submitted, &self.own_gpus, n_avg),
         }
     }
 }

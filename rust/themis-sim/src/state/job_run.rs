@@ -16,7 +16,7 @@ pub(crate) enum JobPhase {
     Open = 1,
     Done = 2,
     Killed = 3,
-    /// Wants more GPUs than the cluster has.
+    /// Wants more GPUs than the cluster has of its types.
     Infeasible = 4,
     /// Cut off by the horizon.
     Unfinished = 5,
@@ -52,6 +52,8 @@ pub(crate) struct JobRun {
     pub(crate) expired: Vec<u32>,
     /// GPU-microseconds of work a microsecond, once productive.
     pub(crate) rate: f64,
+    /// The same on the type that suits it best: what distance alone leaves of it.
+    paced: f64,
     /// The best rate anywhere in the cluster.
     best_rate: f64,
     since_us: i64,
@@ -72,7 +74,8 @@ impl JobRun {
     /// A job whose goal is all of its work, with at most `cap` GPUs for its whole app.
     pub(crate) fn new(spec: &JobSpec, cap: u32, topology: &Topology) -> Self {
         let max = spec.max.min(cap);
-        let job = Job::waiting(spec.gang, max, spec.work_gpu_us, spec.profile);
+        let job = Job::waiting(spec.gang, max, spec.work_gpu_us, spec.profile)
+            .with_speeds(spec.speeds.clone());
         Self {
             phase: JobPhase::Future,
             work_left: spec.work_gpu_us,
@@ -83,6 +86,7 @@ impl JobRun {
             bundle: Bundle::new(),
             expired: Vec::new(),
             rate: 0.0,
+            paced: 0.0,
             best_rate: job.best_rate(topology),
             since_us: spec.submit_us,
             switched_us: spec.submit_us,
@@ -113,13 +117,20 @@ impl JobRun {
         if max != self.max {
             self.max = max;
             self.best_rate = self.bare(spec).best_rate(topology);
-            self.rate = self.bare(spec).rate_on(topology, &self.bundle);
+            self.set_rate(spec, topology);
         }
+    }
+
+    /// The rate on the GPUs that it has.
+    fn set_rate(&mut self, spec: &JobSpec, topology: &Topology) {
+        let bare = self.bare(spec);
+        self.rate = bare.rate_on(topology, &self.bundle);
+        self.paced = bare.rate_at(self.bundle.gpus(), topology.locality(&self.bundle));
     }
 
     /// The job without GPUs or work, as a reckoner of rates.
     fn bare(&self, spec: &JobSpec) -> Job {
-        Job::waiting(spec.gang, self.max, 0.0, spec.profile)
+        Job::waiting(spec.gang, self.max, 0.0, spec.profile).with_speeds(spec.speeds.clone())
     }
 
     /// Microseconds since the last account in which it worked.
@@ -145,7 +156,7 @@ impl JobRun {
         self.gpu_us += gpus * all;
         app.run_gpu_us += gpus * run;
         app.switching_gpu_us += gpus * (all - run);
-        app.paced_gpu_us += self.rate * run as f64;
+        app.paced_gpu_us += self.paced * run as f64;
     }
 
     /// Goes on with other GPUs (or none); call after [`JobRun::account`].
@@ -159,8 +170,8 @@ impl JobRun {
         now_us: i64,
     ) {
         self.epoch += 1;
-        self.rate = self.bare(spec).rate_on(topology, &bundle);
         (self.gpus, self.bundle) = (gpus, bundle);
+        self.set_rate(spec, topology);
         self.expired.clear();
         (self.switched_us, self.productive_us) = (now_us, now_us);
         if self.gpus.is_empty() {

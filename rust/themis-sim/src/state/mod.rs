@@ -15,7 +15,7 @@ use crate::queue::{Ends, Expiries};
 use crate::settings::Settings;
 use crate::tenure::{EndedBy, LeaseClock, Tenures};
 use crate::workload::{AppSpec, JobSpec, Workload};
-use themis_core::app::Demand;
+use themis_core::app::{Demand, OwnGpus};
 use themis_core::cluster::Topology;
 use themis_core::fairness::TIdReading;
 use themis_core::schedulers::{AppScheduler, Move};
@@ -77,7 +77,13 @@ impl<'w> State<'w> {
             |(n, app): (u32, &AppSpec)| agents.remove(&n).unwrap_or_else(|| native(app));
         let schedulers: Vec<_> = (0..).zip(&workload.apps).map(&mut scheduler).collect();
         let apps = workload.apps.iter().zip(&schedulers);
-        let apps = apps.map(|(spec, scheduler)| AppRun::new(spec, scheduler.waits_for())).collect();
+        let own_gpus = |app: &AppSpec| {
+            let jobs = app.job_ids().map(|job| &workload.jobs[job as usize].speeds);
+            OwnGpus::of(&topology, jobs)
+        };
+        let apps = apps
+            .map(|(spec, scheduler)| AppRun::new(spec, scheduler.waits_for(), own_gpus(spec)))
+            .collect();
         let mut state = Self {
             workload,
             settings,
@@ -114,7 +120,7 @@ impl<'w> State<'w> {
     /// Whether a job can run on this cluster and needs GPUs for it.
     pub(crate) fn needs_gpus(&self, job: u32) -> bool {
         let job = &self.workload.jobs[job as usize];
-        job.gang > 0 && job.gang <= self.topology.gpus() && job.work_gpu_us > 0.0
+        job.gang > 0 && job.gang <= job.speeds.most_gpus(&self.topology) && job.work_gpu_us > 0.0
     }
 
     /// GPUs that an app could use beyond those it keeps.
@@ -289,7 +295,6 @@ impl<'w> State<'w> {
     /// The same in any reading.
     pub(crate) fn t_id_read_s(&self, app: u32, reading: TIdReading, n_avg: f64) -> f64 {
         let budget: Option<&[Demand]> = self.schedulers[app as usize].budget();
-        let gpus = self.topology.gpus();
-        self.apps[app as usize].t_id_s(budget, reading, gpus, n_avg)
+        self.apps[app as usize].t_id_s(budget, reading, n_avg)
     }
 }

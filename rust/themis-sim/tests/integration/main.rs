@@ -5,7 +5,7 @@ mod runs;
 
 use std::sync::Arc;
 
-use themis_core::app::Profile;
+use themis_core::app::{Profile, Speeds};
 use themis_core::cluster::{MachineSpec, Topology};
 use themis_sim::{AppSpec, Claim, JobSpec, SchedulerKind, Settings, Workload};
 
@@ -36,6 +36,7 @@ fn workload(jobs: &[(i64, u32, f64)]) -> Workload {
         gang: *gang,
         max: *gang,
         profile: Profile::PERFECT,
+        speeds: Speeds::ALIKE,
         checkpoint_us: None,
         iterations: None,
         curve: None,
