@@ -1,13 +1,15 @@
-"""Arguments of transformations: numbers that are what they should be, or one clear error."""
+"""Arguments that are what they should be, or one clear error."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from numbers import Integral, Real
+from os import PathLike
+from pathlib import Path
 
-from themis.errors import TraceError
+from themis.errors import ThemisError, TraceError
 
-__all__ = ["real", "seed", "whole"]
+__all__ = ["path", "real", "seed", "whole"]
 
 _MAX_SEED = 2**64 - 1
 
@@ -48,3 +50,16 @@ def seed(place: str, value: object) -> int:
     """
     expected = "a whole number from 0 to 2^64 - 1"
     return whole(f"{place}: seed", value, expected, lambda number: 0 <= number <= _MAX_SEED)
+
+
+def path(place: str, value: object, error: type[ThemisError] = TraceError) -> Path:
+    """`value` as a path.
+
+    Raises
+    ------
+    ThemisError
+        It is none, or empty; of the class `error`.
+    """
+    if isinstance(value, str | PathLike) and value != "":
+        return Path(value)
+    raise error(f"{place} is {value!r}: expected a path")

@@ -24,7 +24,8 @@ class Censoring:
     Parameters
     ----------
     began_before, still_running, never_ran
-        Rows of the source that were left out because their start, their end, or both lie outside.
+        Rows of the source whose start, end, or both lie outside: left out, unless a repair says
+        otherwise.
     at_first_instant
         Jobs that are submitted at the very first instant: many of them may have begun before.
     past_last_submission

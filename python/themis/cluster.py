@@ -7,12 +7,12 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
+from themis.arguments import path as path_argument
 from themis.cluster_spec import PRESETS, MachineKind, parse_spec, spec_text
 from themis.errors import ClusterError
 from themis.nearest import nearest
@@ -159,6 +159,8 @@ class Cluster:
         ClusterError
             A column is missing, unknown or of another type, or a value is out of range.
         """
+        if not isinstance(frame, pl.DataFrame):
+            raise ClusterError(f"machine list is {frame!r:.80}: expected a polars DataFrame")
         unknown = [column for column in frame.columns if column not in _SCHEMA]
         missing = [column for column in ("machine", "gpus") if column not in frame.columns]
         if missing or unknown:
@@ -199,7 +201,7 @@ class Cluster:
         ClusterError
             The file can't be read or does not describe a cluster; the message names it.
         """
-        file = Path(path)
+        file = path_argument("cluster: path", path, ClusterError)
         try:
             document = tomllib.loads(file.read_text(encoding="utf-8"))
         except OSError as error:

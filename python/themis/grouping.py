@@ -69,7 +69,7 @@ def _check(
 ) -> None:
     real("group_into_apps: gap_s", gap_s, "0 or more seconds", lambda value: value >= 0)
     whole("group_into_apps: max_jobs", max_jobs, "1 or more", lambda value: value >= 1)
-    if isinstance(keys, str):
+    if not isinstance(keys, list | tuple):
         raise TraceError(f"group_into_apps: keys is {keys!r}: expected a list of columns")
     for key in keys:
         if key not in GROUP_KEYS:

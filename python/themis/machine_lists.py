@@ -24,10 +24,10 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from os import PathLike
-from pathlib import Path
 
 import polars as pl
 
+from themis.arguments import path as path_argument
 from themis.cluster import UNTYPED, Cluster
 from themis.errors import ClusterError, TraceError
 from themis.nearest import nearest
@@ -91,18 +91,21 @@ def read_cluster(
         message names file, line, column and value. Or no machine has a GPU, or list and log
         disagree.
     """
-    if format is not None and format not in MACHINE_FORMATS:
+    file = path_argument("machine list: path", path, ClusterError)
+    if format is not None and format not in tuple(MACHINE_FORMATS):
         raise ClusterError(
-            f"{path}: format {format!r} is unknown{nearest(format, MACHINE_FORMATS)}: "
+            f"{path}: format {format!r} is unknown{nearest(str(format), MACHINE_FORMATS)}: "
             f"expected one of {', '.join(MACHINE_FORMATS)}"
         )
-    if format == "toml" or (format is None and Path(path).suffix == ".toml"):
+    if format == "toml" or (format is None and file.suffix == ".toml"):
         return Cluster.from_toml(path)
-    source = Input(Path(path))
+    source = Input(file)
     try:
         machines = _READ[format or _recognise(source)](source)
         if log is not None:
-            machines = compared_with_log(machines, source.name, Input(Path(log)), more)
+            machines = compared_with_log(
+                machines, source.name, Input(path_argument("machine list: log", log)), more
+            )
     except TraceError as error:
         raise ClusterError(str(error)) from None
     if machines.is_empty():

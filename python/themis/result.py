@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 from polars.exceptions import PolarsError
 
+from themis.arguments import path as path_argument
 from themis.atomic_directory import check_version, json_text, new_directory, read_manifest
 from themis.errors import ThemisError
 from themis.metrics import Number, summarise
@@ -164,7 +165,7 @@ class Result:
         ThemisError
             The directory holds files that Themis did not write, or cannot be written.
         """
-        target = Path(directory)
+        target = path_argument("result: directory", directory, ThemisError)
         with new_directory(target, force=force) as partial:
             self._fill(partial, self.frames if tables else {})
             if report:
@@ -227,7 +228,7 @@ def load_result(directory: str | PathLike[str]) -> Result:
         A file is missing or damaged, has another schema version or other columns, or a table
         has another number of rows than the manifest says; the message names the file.
     """
-    root = Path(directory)
+    root = path_argument("result: directory", directory, ThemisError)
     manifest = read_manifest(root, "result", RESULT_SCHEMA_VERSION)
     rows = manifest.pop("rows", None)
     if not isinstance(rows, dict):

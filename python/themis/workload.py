@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from themis.arguments import real
+from themis.arguments import path, real
 from themis.arguments import seed as checked_seed
 from themis.censoring import running_at
 from themis.conditions import jobs_where
@@ -353,7 +353,7 @@ class Workload:
         TraceError
             The directory cannot be made or written, or has tables of the other form.
         """
-        return write_workload(self, Path(directory), form)
+        return write_workload(self, path("write: directory", directory), form)
 
     def _of_apps(self, apps: pl.DataFrame, what: str) -> Workload:
         """Keep these apps with their jobs."""

@@ -215,6 +215,14 @@ def test_a_wrong_unit_is_doubted(scale: float, tmp_path: Path) -> None:
     assert set(right.jobs["serial_time_s"]) == {7200.0}
 
 
+def test_two_rows_in_milliseconds_are_doubted(tmp_path: Path) -> None:
+    """Case 8 as reported: both submitted at once, a day after the clock's zero."""
+    rows = ["a,86400000,1,7200000", "b,86400000,1,7200000"]
+    report = read(tmp_path, "id,submit,gpus,duration", rows).source.report
+    assert report is not None
+    assert "ends after 2.96 years and its median job runs 83.3 days" in " ".join(report.notes)
+
+
 def test_bad_numbers_change_no_other_job(tmp_path: Path) -> None:
     """Case 14, to the end of a run: the good job's result is as if it stood alone."""
     bad = [f"b{k},0,{cell},50" for k, cell in enumerate(("nan", "inf", "-1", "1e19", "2.5", ""))]

@@ -95,6 +95,49 @@ def test_an_end_before_its_start_can_be_no_work(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("unit", ["s", "min"])
+def test_a_job_that_still_ran_can_keep_its_time_up_to_the_end(unit: str, tmp_path: Path) -> None:
+    """The last instant is the latest of all usable rows: here the submission of c."""
+    text = "id,submit,gpus,start,end\na,0,2,5,9\nb,1,3,4,\nc,20,1,,\nd,14,0,15,-\ne,19,1,19,20\n"
+    path = tmp_path / "jobs.csv"
+    path.write_text(text)
+    scale = {"s": 1, "min": 60}[unit]
+    plain = read_trace(path, unit=unit)
+    assert set(plain.jobs["job_id"]) == {"a", "e"}
+    workload = read_trace(path, unit=unit, repair={"still_running": "to_the_end"})
+    work = {name: work / scale for name, (_, _, work) in jobs_of(workload).items()}
+    assert work == {"a": 8, "b": 3 * (20 - 4), "d": 20 - 15, "e": 1}
+    report = workload.source.report
+    assert report is not None
+    assert (report.rows, report.jobs, report.rejected["reason"].to_list()) == (
+        *(5, 4),
+        ["never scheduled"],
+    )
+    still = next(p for p in report.problems if p.name == "still running at the end")
+    assert (still.count, still.lines, still.rejected, still.settled) == (2, (3, 5), False, True)
+    assert report.gpu_s_rows == report.gpu_s_jobs == 57 * scale
+    assert workload.check().censoring.still_running == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "job", "work"),
+    [
+        ("philly_log.json", "job_0004", 3600.0),
+        ("traces/helios.csv", "14", 4 * 1_123_220.0),
+        ("traces/acme_kalos.csv", "dlc4", 0.0),
+        ("traces/pai", "j5", 395.0 - 212.0),
+    ],
+)
+def test_still_running_jobs_of_other_formats(name: str, job: str, work: float) -> None:
+    path = Path(__file__).parents[1] / "data" / name
+    assert job not in jobs_of(read_trace(path))
+    workload = read_trace(path, repair={"still_running": "to_the_end"})
+    assert jobs_of(workload)[job][2] == work
+    report = workload.source.report
+    assert report is not None
+    assert report.rows == report.jobs + report.rejected.height
+
+
 @pytest.mark.parametrize(
     ("last", "cut"),
     [("d,3,1,4,60", {"c", "d"}), ("d,3,1,4,", {"c"}), ("d,3,1,4,50", set())],

@@ -127,6 +127,18 @@ def test_gpus_of_a_resource_text(tmp_path: Path, text: str, gpus: int, kinds: st
     assert workload.apps["gpu_types"].to_list() == [kinds]
 
 
+@pytest.mark.parametrize("number", ["nan", "-1", "2.5", "1e3", "9" * 30, ""])
+def test_gpus_that_are_no_number_are_not_none(tmp_path: Path, number: str) -> None:
+    """Case 14: a count that cannot be read is refused with its text, never taken as 0."""
+    path = tmp_path / "one.txt"
+    row = "{}|2024-05-01T08:00:00|2024-05-01T08:00:00|2024-05-01T08:01:00|COMPLETED|cpu=1,{}"
+    rows = [row.format(1, f"gres/gpu={number}"), row.format(2, "gres/gpu=4")]
+    path.write_text("JobID|Submit|Start|End|State|AllocTRES\n" + "\n".join(rows))
+    workload = read_trace(path)
+    assert workload.jobs["gang_size"].to_list() == [4]
+    assert left_out(workload) == [(2, "not a number", "gres/gpu", f"cpu=1,gres/gpu={number}")]
+
+
 def test_standard_workload_format() -> None:
     workload = read_trace(DATA / "swf.txt")
     assert workload.source.recognised == "lines of 18 numbers between blanks"

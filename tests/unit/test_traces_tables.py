@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import io
-import os
 import random
-import subprocess
-import sys
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -260,45 +257,6 @@ def test_dress_and_order_of_a_file_do_not_matter(sample: Path, tmp_path: Path) -
     ]
     for report in reports:
         assert report.rows == report.jobs + report.rejected.height
-
-
-OTHERS = sorted(path for path in DATA.iterdir() if path.suffix in {".trace", ".txt"})
-
-
-@pytest.mark.parametrize("sample", OTHERS, ids=lambda path: path.stem)
-def test_order_and_line_ends_of_other_text_do_not_matter(sample: Path, tmp_path: Path) -> None:
-    plain = read_trace(sample)
-    first, *rows = sample.read_text().splitlines()
-    shuffled = random.Random(5).sample(rows, len(rows))  # noqa: S311 - any order will do
-    path = tmp_path / "other"
-    path.write_bytes(b"\xef\xbb\xbf" + "\r\n".join([first, *shuffled]).encode())
-    other = read_trace(path)
-    assert other.equals(plain)
-    assert report_of(other).rows == report_of(plain).rows
-    assert [(p.name, p.count) for p in report_of(other).problems] == [
-        (p.name, p.count) for p in report_of(plain).problems
-    ]
-
-
-def test_the_zone_of_the_machine_does_not_matter() -> None:
-    code = (
-        "import sys, themis\n"
-        "for path in sys.argv[1:]:\n"
-        "    workload = themis.read_trace(path)\n"
-        "    print(workload.source.origin, workload.jobs.rows())\n"
-    )
-    paths = [str(path) for path in (*SAMPLES, *OTHERS) if path.stem not in OPTIONS]
-    seen = {
-        subprocess.run(
-            [sys.executable, "-c", code, *paths],
-            env={**os.environ, "TZ": zone},
-            check=True,
-            capture_output=True,
-            text=True,
-        ).stdout
-        for zone in ("UTC", "Asia/Shanghai", "America/Los_Angeles")
-    }
-    assert len(seen) == 1
 
 
 def test_a_skipped_hour_is_taken_an_hour_later(tmp_path: Path) -> None:

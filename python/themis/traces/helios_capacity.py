@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime
 from os import PathLike
-from pathlib import Path
 
 import polars as pl
 
+from themis.arguments import path as path_argument
 from themis.errors import TraceError
 from themis.traces.reader import Input, text_rows
 
@@ -55,7 +55,7 @@ def read_capacity(
         The file cannot be read, is of another format, a date or number is unreadable or a day
         stands twice, or the tenant or the origin is unknown.
     """
-    days = _days(Input(Path(path)), tenant)
+    days = _days(Input(path_argument("capacity: path", path)), tenant)
     start = (
         _moment(str(path), origin) if origin else datetime.combine(days[0][0], datetime.min.time())
     )

@@ -36,7 +36,7 @@ def files_of(path: str | PathLike[str]) -> tuple[Input, ...]:
     if is_folder(place):
         found = [Path(folder, name) for folder, _, names in os.walk(place) for name in names]
         found = sorted(file for file in found if not _hidden(file.relative_to(place)))
-    elif _PATTERN & set(str(path)) and not place.exists():
+    elif _PATTERN & set(str(path)) and _bytes(place) is None:
         matches = glob.glob(str(path), recursive=True)  # noqa: PTH207 - the path may be absolute
         found = sorted(file for text in matches if (file := Path(text)).is_file())
     else:
@@ -65,7 +65,7 @@ def is_folder(place: Path) -> bool:
     """Whether the path is a folder."""
     try:
         return place.is_dir()
-    except ValueError:
+    except (OSError, ValueError):
         return False  # no path at all, for example one with a null byte
 
 
@@ -74,7 +74,7 @@ def _hidden(place: Path) -> bool:
 
 
 def _members(place: Path) -> tuple[Input, ...]:
-    members = TraceFile(place).members if _may_be_archive(place) else None
+    members = TraceFile(place).members if _bytes(place) else None
     if members is None:
         return (Input(place),)
     if not members:
@@ -82,11 +82,12 @@ def _members(place: Path) -> tuple[Input, ...]:
     return tuple(Input(place, member) for member in members)
 
 
-def _may_be_archive(place: Path) -> bool:
+def _bytes(place: Path) -> int | None:
+    """Size of a file; None if it is none."""
     try:
-        return place.is_file() and place.stat().st_size > 0
+        return place.stat().st_size if place.is_file() else None
     except (OSError, ValueError):
-        return False
+        return None
 
 
 def _labels(names: Sequence[str]) -> list[str]:

@@ -57,7 +57,7 @@ from themis.traces.reader import Input, Reader, choice, workload_from_rows
 from themis.traces.rows import Floats, Gathered, RowChecks
 from themis.traces.schema import APP_ATTRIBUTES, MAX_TIME_S, apps_from_jobs
 from themis.traces.source import digest
-from themis.traces.spans import UNITS, doubt_seconds, from_zero, reject_outside
+from themis.traces.spans import UNITS, doubt_seconds, from_zero, open_ends, reject_outside
 from themis.workload import TraceSource, Workload
 
 __all__ = ["READER"]
@@ -151,6 +151,7 @@ class _JobTable:
                 "seconds: expected one of submit, duration, start, end"
             )
         self.gathered = Gathered(source.name, "line" if source.kind == "csv" else "row")
+        self.ends = open_ends()
 
     def _missing(self, column: str, accepted: tuple[str, ...]) -> None:
         raise TraceError(
@@ -174,6 +175,8 @@ class _JobTable:
             unique="job_id",
             content=[*content, "weight", "stopping", "checkpoint_s", *_TEXTS, *LIMITS, *LEARNING],
         )
+        if self.ends is not None and "still" in rows.columns:
+            rows = self.ends.closed(rows)
         rows = self._from_origin(rows)
         if self.unit == "s" and _NO_UNIT & set(self.at.values()):
             doubt_seconds(rows, self.gathered.notes)
@@ -190,9 +193,10 @@ class _JobTable:
     def _take(self, checks: RowChecks) -> None:
         at = self.at
         job_id = checks.text(at["job_id"], required=True)
+        still = None
         if "start_s" in at and "duration_s" not in at:
             places = (at[name] for name in ("job_id", "submit_s", "start_s", "end_s"))
-            reject_outside(checks, *places)
+            still = reject_outside(checks, *places)
         submit_s = checks.number(at["submit_s"]) * self._scale("submit_s")
         checks.reject(np.abs(submit_s) > MAX_TIME_S, "number too large", at["submit_s"])
         gang = checks.gpus(at["gang_size"])
@@ -218,6 +222,12 @@ class _JobTable:
         }
         if "end_s" in at and not {"serial_time_s", "duration_s"} & set(at):
             columns["ended"] = checks.number(at["end_s"], required=False)
+        if self.ends is not None and still is not None:
+            times = (
+                checks.number(at[name], required=False) * self._scale(name)
+                for name in ("start_s", "end_s")
+            )
+            columns |= self.ends.columns(checks, still, submit_s, *times)
         for name in _TEXTS:
             columns[name] = checks.text(at[name]) if name in at else nothing(checks, pl.String())
         self.gathered.add(checks, columns, work)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ import polars as pl
 from themis.errors import TraceError
 from themis.traces.endings import endings, unknown_words
 from themis.traces.reader import Input, workload_from_rows
+from themis.traces.repairs import chosen
 from themis.traces.report import Problem
 from themis.traces.rows import Floats, Gathered, Mask, RowChecks, kept_problem
 from themis.traces.source import undecodable
@@ -36,6 +37,7 @@ _ODD_ATTEMPT = Problem(
 )
 # A lone value here would be read as a list of one, so that 8 would count as one GPU.
 _NO_LIST = re.compile(rb'"(?:attempts|detail|gpus)"\s*:\s*[^\[n\s]')
+_RUNNING = "still running at the snapshot"
 _STRIPPED = pl.col(pl.String).str.strip_chars()
 _CONTENT = ("submit_us", "job_id", "gang_size", "serial_time_s", "user", "tenant", "status")
 
@@ -64,6 +66,9 @@ def read_job_log(source: Input, about: TraceSource, clock: Clock, *, span: bool)
     gpus = _gpus(frame)
     checks.reject(np.isnan(gpus), "no GPUs recorded", "attempts", job_id)
     attempts = _attempts(frame, clock)
+    if chosen(_RUNNING) == "to_the_end":
+        attempts, still = attempts.to_the_snapshot(frame.height, submit.micros)
+        checks.repair(still, _RUNNING, "attempts", job_id)
     duration_s = attempts.durations(checks, job_id, span=span)
     work = duration_s * gpus
     checks.work("attempts", work)
@@ -215,13 +220,28 @@ class _Attempts:
         np.maximum.at(last, self.entry[self.has_end], self.end[self.has_end])
         return last
 
+    @property
+    def _last(self) -> Mask:
+        """Which attempts are the last of their entry."""
+        last: Mask = np.append(self.entry[1:] != self.entry[:-1], [True])[: len(self.entry)]
+        return last
+
+    def to_the_snapshot(
+        self, entries: int, submit: npt.NDArray[np.int64]
+    ) -> tuple[_Attempts, Mask]:
+        """Let last attempts without an end run to the last instant; say in which entries."""
+        still = self._last & self.has_start & ~self.has_end & ~self.unreadable
+        seen = (submit, self.start[self.has_start], self.end[self.has_end])
+        snapshot = max(int(times.max(initial=0)) for times in seen)
+        ended = replace(self, end=np.where(still, snapshot, self.end), has_end=self.has_end | still)
+        return ended, self._any(still, entries)
+
     def durations(self, checks: RowChecks, job_id: pl.Series, *, span: bool) -> Floats:
         """Seconds that each entry ran; entries without a duration are rejected."""
         entries = checks.frame.height
-        last = np.append(self.entry[1:] != self.entry[:-1], [True])[: len(self.entry)]
         for bad, reason in (
             (self.unreadable, "unreadable time"),
-            (last & ~self.has_end, "still running at the snapshot"),
+            (self._last & ~self.has_end, _RUNNING),
             (self.both & (self.end < self.start), "end before start"),
         ):
             checks.reject(self._any(bad, entries), reason, "attempts", job_id)

@@ -9,6 +9,7 @@ from importlib.metadata import entry_points
 from os import PathLike
 from pathlib import Path
 
+from themis.arguments import path as path_argument
 from themis.errors import TraceError
 from themis.nearest import nearest
 from themis.traces import (
@@ -92,8 +93,9 @@ def read(
     path: str | PathLike[str], format_name: str | None, options: Mapping[str, object]
 ) -> Workload:
     """Do what :func:`themis.traces.read_trace` promises."""
+    path = path_argument("trace: path", path)
     known = readers()
-    if format_name is not None and format_name not in known:
+    if format_name is not None and format_name not in tuple(known):
         raise TraceError(
             f"{path}: format {format_name!r} is unknown{nearest(str(format_name), known)}: "
             f"expected one of {', '.join(known)}"

@@ -1,9 +1,9 @@
 """What may be done with rows in trouble, where there is a choice.
 
-A rule is named like the class of trouble, with underscores: ``conflicting_id``. The choices of one
-reading are kept beside the call, not handed from function to function, so that every reader, those
-of other packages included, offers them by using :class:`~themis.traces.rows.RowChecks` and
-:class:`~themis.traces.rows.Gathered`.
+A rule is named like the class of trouble, with underscores: ``conflicting_id``; ``still_running``
+is the rule of both such classes. The choices of one reading are kept beside the call, not handed
+from function to function, so that every reader, those of other packages included, offers them by
+using :class:`~themis.traces.rows.RowChecks` and :class:`~themis.traces.rows.Gathered`.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ RULES: Mapping[str, tuple[str, ...]] = {
     "no_gpu": ("keep", "leave_out"),
     "no_work": ("keep", "leave_out"),
     "ends_with_the_trace": ("keep", "leave_out"),
+    "still_running": ("leave_out", "to_the_end"),
 }
 """Choices by rule; the first is what is done without a repair."""
 
@@ -88,4 +89,4 @@ def choices_left(trouble: str) -> tuple[str, ...]:
 
 
 def _rule(trouble: str) -> str:
-    return trouble.lower().replace(" ", "_")
+    return trouble.lower().split(" at the ")[0].replace(" ", "_")

@@ -24,6 +24,8 @@ Where the trace has several files, ``file`` (String) comes after them.
 
 _LINES = 5
 _VALUES = 3
+SHOWN = 80
+"""Characters of a value that are shown."""
 
 _ACTIONS = {
     "earlier attempt": "its run is added to its job",
@@ -45,6 +47,8 @@ _REPAIRED = {
     "repeated row": "repaired: a job of its own, numbered",
     "negative duration": "repaired: ends as it starts",
     "end before start": "repaired: ends as it starts",
+    "still running at the end": "repaired: runs to the last instant of the trace",
+    "still running at the snapshot": "repaired: runs to the last instant of the trace",
     "fraction of a GPU": "repaired: takes whole GPUs for its duration",
 }
 
@@ -161,7 +165,12 @@ def problems_of(rejected: pl.DataFrame, kept: Sequence[Problem] = ()) -> tuple[P
             pl.len().cast(pl.Int64).alias("count"),
             pl.col("line").head(_LINES).alias("lines"),
             pl.col(by_place[0]).head(_LINES).alias("files"),
-            pl.col("value").drop_nulls().unique(maintain_order=True).head(_VALUES).alias("values"),
+            pl.col("value")
+            .drop_nulls()
+            .unique(maintain_order=True)
+            .head(_VALUES)
+            .str.head(SHOWN)
+            .alias("values"),
         )
         .sort("count", "reason", "column", descending=[True, False, False])
     )

@@ -98,6 +98,13 @@ class RowChecks:
         self._classes.append(_Class(reason, column, values))
         self._code[found] = len(self._classes)
 
+    def repair(
+        self, which: Mask, reason: str, column: str, values: pl.Series | None = None
+    ) -> None:
+        """List the good rows of `which` as saved by a repair."""
+        shown = self.frame.get_column(column) if values is None else values
+        self._repairs.append((_Class(reason, column, shown), which & self.good))
+
     @property
     def without_work(self) -> Mask:
         """Rows that a repair leaves no work."""

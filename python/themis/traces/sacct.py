@@ -148,7 +148,10 @@ def _gpu_count(said: pl.Expr) -> pl.Expr:
     typed = said.str.extract_all(_TYPE + r"[=:]\d+").list.eval(
         pl.element().str.extract(r"(\d+)$").cast(pl.Int64, strict=False)
     )
-    return pl.coalesce(total, typed.list.sum(), pl.lit(0)).cast(pl.String)
+    typed = pl.when(typed.list.len() > 0).then(typed.list.sum())
+    # a text that names GPUs without their number stays as it is, to be refused as no number
+    unread = pl.when(said.str.contains(r"(?:^|,)(?:gres/)?gpu[=:]")).then(said)
+    return pl.coalesce(pl.coalesce(total, typed).cast(pl.String), unread, pl.lit("0"))
 
 
 def _to_seconds(checks: RowChecks, column: str) -> None:

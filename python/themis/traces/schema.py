@@ -167,6 +167,10 @@ def apps_from_jobs(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _conform(table: str, frame: pl.DataFrame, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
+    if not isinstance(frame, pl.DataFrame):
+        raise TraceError(
+            f"workload table {table!r} is a {type(frame).__name__}: expected a polars DataFrame"
+        )
     for column in schema:
         if column not in frame.columns and column not in NULLABLE[table]:
             raise TraceError(f"workload table {table!r}: column {column!r} is missing")

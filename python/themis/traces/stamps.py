@@ -88,7 +88,7 @@ class Clock:
             return
         try:
             probe = pl.Series([datetime(2000, 1, 1)])  # noqa: DTZ001 - naive on purpose
-            probe.dt.replace_time_zone(str(self.timezone))
+            probe.dt.replace_time_zone(str(self.timezone) or "none")
         except pl.exceptions.PolarsError:
             raise TraceError(
                 f"{self.name}: option timezone is {self.timezone!r}: expected an IANA name such as "

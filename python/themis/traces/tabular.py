@@ -32,7 +32,7 @@ from themis.traces.repairs import given
 from themis.traces.report import Problem
 from themis.traces.rows import Floats, Gathered, RowChecks, kept_problem
 from themis.traces.schema import MAX_GPUS, MAX_TIME_S
-from themis.traces.spans import UNITS, doubt_seconds, from_zero, reject_outside
+from themis.traces.spans import UNITS, doubt_seconds, from_zero, open_ends, reject_outside
 from themis.traces.stamps import Clock, since_first
 from themis.workload import TraceSource, Workload
 
@@ -202,6 +202,7 @@ class _Reading:
             fractions = given("fraction of a GPU") or _FRACTIONS[0]
         self.fractions = choice(name, "fractions", fractions, _FRACTIONS)
         self.gathered = Gathered(name)
+        self.ends = open_ends() if table.start and table.end and not table.duration else None
         self.lying = 0
 
     def blocks(self) -> Iterator[RowChecks]:
@@ -231,11 +232,12 @@ class _Reading:
         if table.job_id is not None:
             job_id = checks.text(table.job_id, required=True)
             columns["job_id"] = job_id if checks.file is None else checks.file + "/" + job_id
+        still = np.zeros_like(whole)
         if table.submit and table.start and table.end:
-            reject_outside(
+            still = reject_outside(
                 checks, table.job_id or table.start, table.submit, table.start, table.end
             )
-        columns["submit"] = self._submit(checks)
+        columns["submit"] = submit = self._submit(checks)
         gang, asked = self._gpus(checks)
         duration_s = self._duration(checks, gang)
         work = duration_s * gang
@@ -257,6 +259,10 @@ class _Reading:
             columns["ended"] = (
                 checks.text(table.end) if stamped else checks.number(table.end, required=False)
             )
+        if self.ends is not None:
+            start = self._instants(checks, cast("str", table.start))
+            submit_s = submit.to_numpy() / (1.0 if self.clock is None else 1e6)
+            columns |= self.ends.columns(checks, still, submit_s, start, start + duration_s)
         self.gathered.add(checks, columns, np.where(part, np.nan, duration_s * asked))
 
     @property
@@ -286,6 +292,13 @@ class _Reading:
         found = checks.number(column) * self.scale
         checks.reject(np.abs(found) > MAX_TIME_S, "number too large", column)
         return pl.Series(found)
+
+    def _instants(self, checks: RowChecks, column: str) -> Floats:
+        """Return times of a column that was checked before, seconds."""
+        if self.clock is None:
+            return checks.number(column, required=False) * self.scale
+        stamps = Clock(self.clock.timezone, self.source.name)  # that counts nothing twice
+        return stamps.parse(checks.frame.get_column(column)).micros / 1e6
 
     @property
     def _fraction(self) -> str | None:
@@ -336,6 +349,8 @@ class _Reading:
             rows = merge_attempts(gathered, content)
         else:
             rows = gathered.rows(unique="job_id", content=["submit", "job_id", *content[1:]])
+        if self.ends is not None:
+            rows = self.ends.closed(rows)
         origin = about.origin
         if self.clock is None:
             rows = from_zero(rows.rename({"submit": "submit_s"}), gathered.notes)
