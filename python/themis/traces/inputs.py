@@ -11,10 +11,10 @@ from pathlib import Path, PurePosixPath
 
 from themis.errors import TraceError
 from themis.traces.reader import Input
-from themis.traces.source import TraceFile, digest
+from themis.traces.source import TraceFile, digest, is_folder
 from themis.workload import TraceSource
 
-__all__ = ["files_of", "is_folder", "several_files", "with_digest"]
+__all__ = ["files_of", "several_files", "with_digest"]
 
 _PACKED_ENDINGS = (".gz", ".zst", ".bz2", ".xz")
 _PATTERN = frozenset("*?[")
@@ -59,14 +59,6 @@ def with_digest(about: TraceSource, source: Input) -> TraceSource:
     """Return `about` with the paths of the files of `source` and the digest of their bytes."""
     paths = dict.fromkeys(part.path for part in source.parts)
     return about.with_files(tuple(map(str, paths)), digest(TraceFile(path) for path in paths))
-
-
-def is_folder(place: Path) -> bool:
-    """Whether the path is a folder."""
-    try:
-        return place.is_dir()
-    except (OSError, ValueError):
-        return False  # no path at all, for example one with a null byte
 
 
 def _hidden(place: Path) -> bool:

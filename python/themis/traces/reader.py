@@ -17,7 +17,7 @@ from themis.traces.repairs import chosen
 from themis.traces.report import Problem
 from themis.traces.rows import Gathered, RowChecks, kept_problem
 from themis.traces.schema import JOBS, apps_from_jobs
-from themis.traces.source import TraceFile
+from themis.traces.source import TraceFile, is_folder
 from themis.workload import TraceSource, Workload
 
 __all__ = [
@@ -80,7 +80,7 @@ class Input:
     @cached_property
     def kind(self) -> str:
         """``"directory"``, ``"parquet"``, ``"json"`` or ``"csv"`` (any other text)."""
-        if self.file.path.is_dir():
+        if is_folder(self.file.path):
             return "directory"
         if self.file.kind == "parquet":
             return "parquet"

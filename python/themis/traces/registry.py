@@ -30,9 +30,10 @@ from themis.traces import (
     swf,
     tiresias,
 )
-from themis.traces.inputs import files_of, is_folder, several_files, with_digest
+from themis.traces.inputs import files_of, several_files, with_digest
 from themis.traces.reader import Input, Reader
 from themis.traces.repairs import parse_repairs, repairing
+from themis.traces.source import is_folder
 from themis.workload import TraceSource, Workload
 
 __all__ = ["GROUP", "READERS", "read", "readers", "recognise"]

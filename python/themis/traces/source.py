@@ -23,7 +23,7 @@ import polars as pl
 
 from themis.errors import TraceError
 
-__all__ = ["BLOCK_BYTES", "TraceFile", "digest", "undecodable"]
+__all__ = ["BLOCK_BYTES", "TraceFile", "digest", "is_folder", "undecodable"]
 
 BLOCK_BYTES = 16 << 20
 """Decompressed bytes that a reader holds at a time, about."""
@@ -173,10 +173,10 @@ class TraceFile:
             yield cast("BinaryIO", stream)
 
     def _open(self) -> BinaryIO:
-        if self.path.is_dir():
-            raise TraceError(f"{self.name}: a directory: expected a trace file")
         try:
             return self.path.open("rb")
+        except IsADirectoryError:
+            raise TraceError(f"{self.name}: a directory: expected a trace file") from None
         except FileNotFoundError:
             raise TraceError(f"{self.name}: no such file") from None
         except (OSError, ValueError) as error:
@@ -230,6 +230,14 @@ class TraceFile:
         except (pl.exceptions.PolarsError, OSError) as error:
             raise TraceError(f"{self.name}: damaged Zstandard file: {error}") from None
         return "\n".join(lines["line"].fill_null("").to_list()).encode() + b"\n"
+
+
+def is_folder(place: Path) -> bool:
+    """Whether the path is a folder."""
+    try:
+        return place.is_dir()
+    except (OSError, ValueError):
+        return False  # no path at all, for example one with a null byte
 
 
 def digest(files: Iterable[TraceFile]) -> str:
