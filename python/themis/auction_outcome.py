@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from themis.bids import AppState, Bid, SlotKey
+from themis.notebook import grid
 
 __all__ = ["AuctionOutcome", "Entrant"]
 
@@ -173,6 +174,11 @@ class AuctionOutcome:
             f"{granted} GPUs granted, {left} left over, objective={self.objective:.6g}, "
             f"gap={self.gap:.3%})"
         )
+
+    def _repr_html_(self) -> str:
+        fates = self.reasons.join(self.payments, on="app_id", how="left", maintain_order="left")
+        columns = ["app_id", "reason", "gpus_won", "c", "gpus_kept", "explanation"]
+        return grid(repr(self), columns, fates.select(columns).rows())
 
 
 def _label_type(keys: Sequence[SlotKey], at: int) -> pl.DataType:

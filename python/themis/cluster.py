@@ -16,6 +16,7 @@ from themis.arguments import path as path_argument
 from themis.cluster_spec import PRESETS, MachineKind, parse_spec, spec_text
 from themis.errors import ClusterError
 from themis.nearest import nearest
+from themis.notebook import grid
 
 if TYPE_CHECKING:
     from themis import _core
@@ -276,6 +277,14 @@ class Cluster:
 
     def __repr__(self) -> str:
         return f"Cluster({self}: {self.gpus} GPUs, {self.machines.height} machines)"
+
+    def _repr_html_(self) -> str:
+        kinds = self.machines.group_by("gpu_type", "gpus", "slot_gpus").agg(
+            pl.len().alias("machines"), pl.col("rack").n_unique().alias("racks")
+        )
+        rows = kinds.sort("gpu_type", "gpus", "slot_gpus").rows()
+        columns = ["GPU type", "GPUs a machine", "GPUs a slot", "machines", "racks"]
+        return grid(f"Themis cluster: {self}, {self.gpus:,} GPUs", columns, rows)
 
     @cached_property
     def core(self) -> _core.Cluster:

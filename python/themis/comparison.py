@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -16,7 +15,8 @@ from themis.differences import differences
 from themis.digest import RunDigest, app_rows, digest
 from themis.errors import ThemisError
 from themis.metrics import Number
-from themis.metrics.catalogue import HEADLINES
+from themis.metrics.catalogue import CATALOGUE, HEADLINES
+from themis.notebook import grid
 from themis.paired import Grouping, default_baseline, winners
 from themis.result import Result, load_result
 from themis.result_schema import RESULT_SCHEMA_VERSION
@@ -226,14 +226,9 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         table = self.table()
-        head = "".join(f"<th>{html.escape(policy)}</th>" for policy in self.policies)
-        body = "".join(
-            f'<tr><th style="text-align:left">{html.escape(name)}</th>'
-            + "".join(f"<td>{_short(value)}</td>" for value in table.get_column(name))
-            + "</tr>"
-            for name in HEADLINES
-        )
-        return f"<table><thead><tr><th></th>{head}</tr></thead><tbody>{body}</tbody></table>"
+        rows = [[CATALOGUE[name].title, *table.get_column(name)] for name in HEADLINES]
+        seeds = f", median of {len(self.seeds)} seeds" if len(self.seeds) > 1 else ""
+        return grid(f"Themis comparison{seeds}", ["", *self.policies], rows)
 
     def _manifest(self) -> dict[str, object]:
         directories = self.directories()
@@ -306,7 +301,3 @@ def _over_seeds(
         row[f"{name}_low"] = min(values, default=None)
         row[f"{name}_high"] = max(values, default=None)
     return row
-
-
-def _short(value: float | None) -> str:
-    return "n/a" if value is None else f"{value:.4g}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -18,6 +17,7 @@ from themis.arguments import path as path_argument
 from themis.atomic_directory import check_version, json_text, new_directory, read_manifest
 from themis.errors import ThemisError
 from themis.metrics import Number, summarise
+from themis.notebook import fact_table
 from themis.result_schema import RESULT_SCHEMA_VERSION, TABLES, checked_frames, conform
 
 if TYPE_CHECKING:
@@ -184,14 +184,8 @@ class Result:
         )
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f'<tr><th scope="row" style="text-align:left">{html.escape(name)}</th>'
-            f"<td>{html.escape(_short(value))}</td></tr>"
-            for name, value in self.summary().items()
-            if value is not None
-        )
-        title = html.escape(f"Themis result: {self.policy}, seed {self.seed}")
-        return f"<table><caption>{title}</caption><tbody>{rows}</tbody></table>"
+        known = ((name, value) for name, value in self.summary().items() if value is not None)
+        return fact_table(f"Themis result: {self.policy}, seed {self.seed}", known)
 
     @cached_property
     def _summary(self) -> dict[str, Number]:

@@ -21,6 +21,7 @@ from themis.censoring import running_at
 from themis.conditions import jobs_where
 from themis.errors import TraceError
 from themis.grouping import burst_apps
+from themis.notebook import fact_table
 from themis.profile_choice import mixed_profiles, profiles_by_model
 from themis.sampling import sampled
 from themis.traces.schema import MAX_GPUS, canonical
@@ -75,6 +76,21 @@ class Workload:
             f"Workload({self.source.format}: {self.apps.height} apps, {self.jobs.height} jobs, "
             f"{self.gpu_seconds:.6g} GPU-seconds)"
         )
+
+    def _repr_html_(self) -> str:
+        arrival_s, gangs = self.apps.get_column("arrival_s"), self.jobs.get_column("gang_size")
+        facts = (
+            ("apps", self.apps.height),
+            ("jobs", self.jobs.height),
+            ("users", self.apps.get_column("user").drop_nulls().n_unique()),
+            ("GPU-hours of work", self.gpu_seconds / 3600),
+            ("first arrival (s)", arrival_s.min()),
+            ("last arrival (s)", arrival_s.max()),
+            ("smallest gang", gangs.min()),
+            ("largest gang", gangs.max()),
+        )
+        where = ", ".join(self.source.paths) or self.source.format
+        return fact_table(f"Themis workload: {where}", facts, remarks=self.notes)
 
     @property
     def gpu_seconds(self) -> float:

@@ -299,7 +299,7 @@ def test_the_baseline_of_a_comparison_is_kept(engine: Engine, tmp_path: Path) ->
 def test_html_for_notebooks_is_escaped(make_result: MakeResult) -> None:
     result = make_result(5)
     comparison = Comparison([digest(result, "<b>")], app_rows(result, "<b>"), {})
-    assert "<th>&lt;b&gt;</th>" in comparison._repr_html_()
+    assert '<th scope="col">&lt;b&gt;</th>' in comparison._repr_html_()
 
 
 def test_unknown_and_doubly_named_policies_are_refused_before_any_run() -> None:

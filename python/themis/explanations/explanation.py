@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from themis.auction_outcome import AuctionOutcome
+from themis.notebook import grid
 
 __all__ = ["Explanation"]
 
@@ -98,10 +98,9 @@ class Explanation:
         return "\n".join([f"Explanation of {self._name()}:", *(f"  {line}" for line in self.why)])
 
     def _repr_html_(self) -> str:
-        lines = "".join(f"<li>{html.escape(line)}</li>" for line in (*self.why, *self.notes))
-        title = html.escape(f"{self._name()} under {self.policy}, seed {self.seed}")
-        table: str = self.timeline._repr_html_()
-        return f"<p><b>{title}</b></p><ul>{lines}</ul>{table}"
+        title = f"{self._name()} under {self.policy}, seed {self.seed}"
+        rows = self.timeline.rows()
+        return grid(title, self.timeline.columns, rows, remarks=(*self.why, *self.notes))
 
     def _name(self) -> str:
         if self.job is not None:

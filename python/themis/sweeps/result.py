@@ -14,7 +14,8 @@ import polars as pl
 from themis.atomic_directory import json_text, read_manifest
 from themis.comparison import Comparison, StoredResults, stored_comparison
 from themis.errors import ThemisError
-from themis.metrics.catalogue import CATALOGUE, Unit
+from themis.metrics.catalogue import CATALOGUE, HEADLINES, Unit
+from themis.notebook import grid
 from themis.result import Result, load_result
 from themis.result_schema import RESULT_SCHEMA_VERSION
 from themis.sweeps.store import FILES, Store
@@ -160,8 +161,9 @@ class Sweep:
         return f"Sweep({axes}: {len(self.plan)} runs, {len(self.failures)} failed)"
 
     def _repr_html_(self) -> str:
-        html: str = self.runs._repr_html_()
-        return html
+        columns = ["run", *self.axes, "state", *HEADLINES]
+        table = self.runs.with_columns(run=pl.int_range(pl.len())).select(columns)
+        return grid(repr(self), columns, table.rows())
 
     def _seed(self, run: SweepRun) -> int:
         seed = run.values.get("seed", self.scenario.get("seed"))
