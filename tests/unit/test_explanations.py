@@ -77,6 +77,16 @@ def test_half_a_gang_helps_where_a_part_is_free(tmp_path: Path) -> None:
     assert changes_of(themis.explain(run, app_id="b"))["gangs of half the size"] == 60.0
 
 
+def test_another_gpu_type_helps_where_one_is_free(queue: themis.Workload) -> None:
+    cluster = themis.Cluster.parse("1x(1x4:a100)+1x(1x4:v100)")
+    bound = queue.apps.with_columns(gpu_types=pl.lit("a100"))
+    run = themis.simulate(replace(queue, apps=bound), cluster, policy="fifo")
+    tried = changes_of(themis.explain(run, app_id="b"))
+    assert tried["any GPU type"] == 60.0
+    assert tried["one more machine of type a100 (4 GPUs)"] == 60.0
+    assert tried["one more machine of type v100 (4 GPUs)"] is None
+
+
 def test_who_starts_at_once_has_nothing_to_gain(queue: themis.Workload) -> None:
     run = themis.simulate(queue, themis.Cluster.parse("1x4"), policy="fifo")
     found = themis.explain(run, app_id="a")

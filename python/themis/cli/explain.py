@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["explain"]
 
-_MOST_ROWS = 40
-_HOLDERS = 10
+_MOST_ROWS = 10
+_MOST_EVENTS, _LAST_EVENTS = 40, 12
 
 
 @click.command(short_help="Say why an app waited, and what would have helped.")
@@ -76,22 +76,21 @@ def explain(
 def _show(found: Explanation) -> None:
     for line in found.why:
         click.echo(line)
-    _print("timeline", found.timeline, _MOST_ROWS)
+    _print("timeline", found.timeline, last=_LAST_EVENTS, most=_MOST_EVENTS)
     if not found.holders.is_empty():
         columns = ("app_id", "user", "arrival_s", "gpus_mean", "share")
-        _print("who held GPUs while it waited", found.holders.select(columns), _HOLDERS)
+        _print("who held GPUs while it waited", found.holders.select(columns))
     if found.auction is not None:
-        winners = found.auction.winners
-        _print(f"winners of the auction at {found.at_s:,.6g} s", winners, _HOLDERS)
+        _print("winners of the auction", found.auction.winners)
     if found.changes is not None:
-        _print("what would have started it sooner", found.changes, _MOST_ROWS)
+        _print("what would have started it sooner", found.changes, most=_MOST_EVENTS)
 
 
-def _print(title: str, frame: pl.DataFrame, most: int) -> None:
+def _print(title: str, frame: pl.DataFrame, *, most: int = _MOST_ROWS, last: int = 0) -> None:
+    """Print the first rows of a frame and, of those that are too many, the last ones."""
     rows: list[tuple[Cell, ...]] = frame.rows()
-    left_out = len(rows) - most
-    if left_out > 0:
-        title = f"{title} ({left_out} of {len(rows)} rows left out in the middle; --json has all)"
-        rows = [*rows[: most - most // 3], *rows[len(rows) - most // 3 :]]
+    if len(rows) > most:
+        title = f"{title} ({most} of {len(rows):,} rows; --json has all)"
+        rows = [*rows[: most - last], *rows[len(rows) - last :]]
     click.echo()
     print_table(Table(title=title, columns=frame.columns, rows=rows))

@@ -72,7 +72,7 @@ def _wait(run: Result, subject: Subject, span: Span) -> str:
     if len(subject.waits) > 1:
         which += f" of {len(subject.waits)}"
     open_end = " (the end of the run)" if span.to_s >= run_end_s(run) else ""
-    when = f"from {span.from_s:,.6g} s to {span.to_s:,.6g} s{open_end}"
+    when = f"from {_clock(span.from_s)} to {_clock(span.to_s)}{open_end}"
     return f"{which}: {duration(span.length_s, gap=' ')}, {when}."
 
 
@@ -123,4 +123,10 @@ def _smallest(changes: pl.DataFrame) -> str:
 
 
 def _at(seconds: float) -> str:
-    return f"at {seconds:,.6g} s"
+    return f"at {_clock(seconds)}"
+
+
+def _clock(seconds: float) -> str:
+    """Return seconds on the workload's clock to the millisecond, without idle zeros."""
+    text = f"{seconds:,.3f}".rstrip("0").rstrip(".")
+    return f"{text} s"
