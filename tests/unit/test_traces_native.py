@@ -84,6 +84,49 @@ def test_same_id_twice(tmp_path: Path) -> None:
     assert workload.source.report.gpu_s_jobs == 40.0
 
 
+def test_attempts_of_a_job_and_ids_that_are_used_again(tmp_path: Path) -> None:
+    """Case 4: attempts do not overlap and follow within an hour; much later it is another job."""
+    head = "id,submit,gpus,start,end,status\n"
+    rows = [
+        "70001,0,1,0,10,COMPLETED",
+        "70001,0,1,0,10,COMPLETED",
+        "70002,100,1,100,130,NODE_FAIL",
+        "70002,130,1,150,250,COMPLETED",
+        "again,0,1,0,10,COMPLETED",
+        "again,3611,1,4000,4010,COMPLETED",
+        "overlap,0,1,5,50,COMPLETED",
+        "overlap,20,1,30,60,COMPLETED",
+        "other gang,0,1,0,5,COMPLETED",
+        "other gang,6,2,6,9,COMPLETED",
+    ]
+    order = [3, 9, 1, 6, 0, 8, 5, 2, 7, 4]
+    workload = table(tmp_path, head + "\n".join(rows))
+    assert set(workload.jobs.select("job_id", "submit_s", "serial_time_s").rows()) == {
+        ("70001", 0.0, 10.0),
+        ("70002", 100.0, 130.0),
+        ("again", 0.0, 10.0),
+        ("again#2", 3611.0, 10.0),
+        ("overlap", 0.0, 45.0),
+        ("other gang", 0.0, 5.0),
+    }
+    assert rejected(workload) == [
+        (3, "repeated row", "job_id", "70001"),
+        (4, "earlier attempt", "job_id", "70002"),
+        (9, "conflicting id", "job_id", "overlap"),
+        (11, "conflicting id", "job_id", "other gang"),
+    ]
+    assert "the id was used again" in notes(workload)
+    shuffled = table(tmp_path, head + "\n".join(rows[at] for at in order))
+    assert shuffled.equals(workload)
+    milliseconds = [
+        ",".join(f"{cell}000" if cell.isdigit() and at in {1, 3, 4} else cell for at, cell in cells)
+        for cells in (list(enumerate(row.split(","))) for row in rows)
+    ]
+    assert table(tmp_path, head + "\n".join(milliseconds), unit="ms").equals(workload)
+    chosen = table(tmp_path, head + "\n".join(rows), repair={"conflicting_id": "earliest"})
+    assert ("70002", 30.0) in chosen.jobs.select("job_id", "serial_time_s").rows()
+
+
 def test_row_order_does_not_matter(tmp_path: Path) -> None:
     """Case 5."""
     rows = ["a,500,1,10\n", "b,20,1,10\n", "c,260,1,10\n"]

@@ -259,6 +259,28 @@ def test_dress_and_order_of_a_file_do_not_matter(sample: Path, tmp_path: Path) -
         assert report.rows == report.jobs + report.rejected.height
 
 
+@pytest.mark.parametrize("name", ["helios", "acme_seren"])
+def test_a_requeued_job_keeps_its_first_submission_and_all_its_work(
+    name: str, tmp_path: Path
+) -> None:
+    """Case 4 in logs of schedulers."""
+    head = (DATA / f"{name}.csv").read_text().split("\n", 1)[0]
+    times = [("08:00:00", "08:01:40", "08:02:10"), ("08:02:10", "08:02:30", "08:04:10")]
+    keys = ("submit_time", "start_time", "end_time")
+    path = tmp_path / "log.csv"
+    lines = []
+    for clock in times:
+        stamps = {key: f"2020-04-01 {at}" for key, at in zip(keys, clock, strict=True)}
+        known = {"job_id": "70002", "gpu_num": "2", "state": "NODE_FAIL", **stamps}
+        lines.append(",".join(known.get(column, "") for column in head.split(",")))
+    path.write_text("\n".join([head, *lines]))
+    workload = read_trace(path)
+    assert workload.jobs.select("job_id", "submit_s", "serial_time_s").rows() == [
+        ("70002", 0.0, 2 * (30.0 + 100.0))
+    ]
+    assert report_of(workload).rejected["reason"].to_list() == ["earlier attempt"]
+
+
 def test_a_skipped_hour_is_taken_an_hour_later(tmp_path: Path) -> None:
     path = tmp_path / "dst.csv"
     head = (DATA / "helios.csv").read_text().split("\n", 1)[0]

@@ -221,7 +221,8 @@ class _JobTable:
             **learning(checks, at),
         }
         if "end_s" in at and not {"serial_time_s", "duration_s"} & set(at):
-            columns["ended"] = checks.number(at["end_s"], required=False)
+            ended = checks.number(at["end_s"], required=False)
+            columns["ended"] = ended * self._scale("end_s")
         if self.ends is not None and still is not None:
             times = (
                 checks.number(at[name], required=False) * self._scale(name)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from themis.traces.repairs import chosen
+from themis.traces.attempts import attempts_joined, numbered_again
+from themis.traces.repairs import chosen, given
 
 if TYPE_CHECKING:
     from themis.traces.rows import Gathered
@@ -24,16 +25,20 @@ def each_id_once(
     """Rows of which each has an id of its own, in the same order; the rest is reported.
 
     `frame` is sorted by `content`. Rows that agree in all of it are repetitions of the first; rows
-    that share the id `unique` but differ are in conflict.
+    that share the id `unique` but differ are attempts of one job, jobs whose id was used again (see
+    :mod:`themis.traces.attempts`), or in conflict.
     """
     again = ~pl.struct(content).is_first_distinct()
     copies = frame.filter(again)
     separate = chosen("repeated row") == "separate"
     (gathered.keep if separate else gathered.reject)(copies, "repeated row", unique)
-    frame = _without_conflicts(frame.filter(~again), gathered, unique)
+    frame = frame.filter(~again)
+    if given("conflicting id") is None and "ended" in frame.columns:
+        frame = attempts_joined(frame, gathered).sort(*content, "file", "line")
+    frame = _without_conflicts(frame, gathered, unique)
     if separate:
         frame = pl.concat([frame, copies]).sort(*content, "file", "line")
-    return _numbered(frame, unique)
+    return numbered_again(frame, unique)
 
 
 def _without_conflicts(frame: pl.DataFrame, gathered: Gathered, unique: str) -> pl.DataFrame:
@@ -47,17 +52,6 @@ def _without_conflicts(frame: pl.DataFrame, gathered: Gathered, unique: str) -> 
         return frame
     gathered.reject(others, "conflicting id", unique, lost=choice != "join")
     return (_joined(frame, unique) if choice == "join" else frame).filter(stays)
-
-
-def _numbered(frame: pl.DataFrame, unique: str) -> pl.DataFrame:
-    """`frame` with numbers after second and later ids, and after those of the jobs' own apps."""
-    use = pl.int_range(pl.len()).over(unique) + 1
-    names = [name for name in dict.fromkeys((unique, "app_id")) if name in frame.columns]
-    new = pl.concat_str(pl.col(unique), pl.lit("#"), use.cast(pl.String))
-    return frame.with_columns(
-        pl.when((use > 1) & (pl.col(name) == pl.col(unique))).then(new).otherwise(name).alias(name)
-        for name in names
-    )
 
 
 def _joined(frame: pl.DataFrame, unique: str) -> pl.DataFrame:

@@ -107,13 +107,16 @@ class Clock:
         checks.reject(stamps.unreadable, "unreadable time", column)
         return stamps
 
-    def between(self, checks: RowChecks, start: str, end: str) -> Floats:
-        """Seconds from a required start to a required end; rejects rows that end before it."""
+    def between(self, checks: RowChecks, start: str, end: str) -> tuple[Floats, Micros]:
+        """Seconds from a required start to a required end, and that end in microseconds.
+
+        Rows that end before their start are rejected.
+        """
         began, ended = self.read(checks, start), self.read(checks, end)
         finish = np.where(ended.micros < began.micros, ended.latest, ended.micros)
         checks.reject(finish < began.micros, "end before start", end)
         seconds: Floats = (finish - began.micros) / 1e6
-        return seconds
+        return seconds, finish
 
     def parse(self, series: pl.Series) -> Stamps:
         """Stamps of any strings."""

@@ -239,7 +239,7 @@ class _Reading:
             )
         columns["submit"] = submit = self._submit(checks)
         gang, asked = self._gpus(checks)
-        duration_s = self._duration(checks, gang)
+        duration_s, ended = self._duration(checks, gang)
         work = duration_s * gang
         checks.work(self._blamed, work)
         columns["gang_size"] = gang
@@ -250,15 +250,8 @@ class _Reading:
             columns["asked"] = checks.text(self._fraction)
         if table.status is not None:
             columns["status"] = endings(texts["word"])
-        if table.attempts and table.end is not None and self.clock is not None:
-            ended = self.clock.parse(checks.frame.get_column(table.end))
-            columns["end"] = pl.Series(ended.latest)
-        if table.start is not None and table.end is not None:
-            # time stamps of one form sort as they stand: enough to know which come last
-            stamped = self.clock is not None
-            columns["ended"] = (
-                checks.text(table.end) if stamped else checks.number(table.end, required=False)
-            )
+        if ended is not None:
+            columns["ended"] = ended
         if self.ends is not None:
             start = self._instants(checks, cast("str", table.start))
             submit_s = submit.to_numpy() / (1.0 if self.clock is None else 1e6)
@@ -321,23 +314,31 @@ class _Reading:
             checks.reject(asked != gang, "fraction of a GPU", column)
         return gang, asked
 
-    def _duration(self, checks: RowChecks, gpus: Floats) -> Floats:
+    def _duration(self, checks: RowChecks, gpus: Floats) -> tuple[Floats, pl.Series | None]:
+        """Durations, and ends on the clock of the submissions, where there are any."""
         table = self.table
         if callable(table.duration):
-            return table.duration(checks, gpus)
+            return table.duration(checks, gpus), None
         if table.duration is not None:
-            return checks.seconds(table.duration, scale=self.scale)
+            return checks.seconds(table.duration, scale=self.scale), self._end(checks)
         start, end = cast("str", table.start), cast("str", table.end)
         if self.clock is not None:
-            found = self.clock.between(checks, start, end)
+            found, finish = self.clock.between(checks, start, end)
+            ended = pl.Series(finish)
         else:
-            found = (checks.number(end) - checks.number(start)) * self.scale
+            last = checks.number(end) * self.scale
+            found, ended = last - checks.number(start) * self.scale, pl.Series(last)
             checks.reject(found < 0, "end before start", end)
         checks.reject(found > MAX_TIME_S, "number too large", end)
         if table.stated is not None and table.stated in checks.frame.columns:
             stated = checks.number(table.stated, required=False)
             self.lying += int((checks.good & (np.abs(stated - found) > 1.0)).sum())
-        return found
+        return found, ended
+
+    def _end(self, checks: RowChecks) -> pl.Series | None:
+        if self.table.end is None or self.clock is None:
+            return None
+        return pl.Series(self.clock.parse(checks.frame.get_column(self.table.end)).latest)
 
     def workload(self, about: TraceSource) -> Workload:
         """Return all rows as a workload."""
