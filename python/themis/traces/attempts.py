@@ -46,10 +46,12 @@ def merge_attempts(gathered: Gathered, content: Sequence[str]) -> pl.DataFrame:
 def attempts_joined(frame: pl.DataFrame, gathered: Gathered) -> pl.DataFrame:
     """Join the rows of ids whose every row was submitted after the one before had ended.
 
-    Rows of other ids stay as they are. `frame` has job_id, gang_size, serial_time_s, submit or
-    submit_s, and ended on the same clock.
+    Rows of other ids stay as they are, and so do all without submit or submit_s, and ended on the
+    same clock. `frame` has job_id, gang_size and serial_time_s.
     """
-    submit = "submit" if "submit" in frame.columns else "submit_s"
+    submit = next((name for name in ("submit", "submit_s") if name in frame.columns), None)
+    if submit is None or "ended" not in frame.columns:
+        return frame  # as of Philly, whose log lists the attempts of each job
     last = pl.col("ended").shift().over("job_id")
     same = pl.col("gang_size") == pl.col("gang_size").shift().over("job_id")
     after = (pl.col(submit) >= last) & (same | ~_near(frame, submit, last))

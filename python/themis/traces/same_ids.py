@@ -33,7 +33,7 @@ def each_id_once(
     separate = chosen("repeated row") == "separate"
     (gathered.keep if separate else gathered.reject)(copies, "repeated row", unique)
     frame = frame.filter(~again)
-    if given("conflicting id") is None and "ended" in frame.columns:
+    if given("conflicting id") is None:
         frame = attempts_joined(frame, gathered).sort(*content, "file", "line")
     frame = _without_conflicts(frame, gathered, unique)
     if separate:
