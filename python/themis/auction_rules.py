@@ -15,7 +15,7 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
     "solver": ("prices", "greedy", "milp"),
     "payment": ("lottery", "lease", "gpus", "gpus_random", "none"),
     "outside_option": ("min_bundle", "fair_share", "cached", "unbounded"),
-    "leftover": ("random", "worst_first"),
+    "leftover": ("random", "holders_first", "worst_first"),
 }
 """The rules that are a choice of names."""
 

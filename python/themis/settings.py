@@ -57,7 +57,7 @@ class PolicySettings(BaseModel):
     filter_key: FilterKey = Field(
         default="best_case", description="the rho by which apps are ordered before an offer"
     )
-    leftover: Literal["random", "worst_first"] = Field(
+    leftover: Literal["random", "holders_first", "worst_first"] = Field(
         default="random", description="who gets the GPUs that nobody won"
     )
     t_id: Literal["paper", "critical_path", "demand_capped"] = Field(

@@ -12,9 +12,12 @@ import pytest
 from tests.differential.small import Job, play, spans
 from tests.golden.cases import TEN, Case, check
 
+import themis
 from themis.result import Result
 
 EQUAL = [Job("a", 0, 1, 20), Job("b", 0, 1, 20)]
+SPREAD = [Job("a", 0, 3, 30, profile="network"), Job("b", 0, 2, 40)]
+TURNS: dict[str, tuple[float | None, float | None]] = {"a": (0, 30), "b": (10, 40)}
 ELASTIC = [Job("a", 0, 1, 40, 4), Job("b", 0, 1, 40, 4)]
 
 GANDIVA = [
@@ -22,7 +25,7 @@ GANDIVA = [
         # a would span both racks (0.5), b fits a machine (1): b first, again at 10. a: 3 x 0.5.
         "the best placed goes first",
         "2x(1x2)",
-        [Job("a", 0, 3, 30, profile="network"), Job("b", 0, 2, 40)],
+        SPREAD,
         {"a": (20, 40), "b": (0, 20)},
     ),
     Case(
@@ -39,11 +42,11 @@ GANDIVA = [
         {"a1": (0, 10), "a2": (0, 10), "b1": (0, 10), "b2": (10, 20), "c": (0, 10)},
     ),
     Case(
-        # At 10 a's lease is over and it holds nothing: by id again.
-        "then to the earlier app, whatever it had",
+        # At 10 and 30 a had the GPU, at 20 b.
+        "then to the app that had the fewest",
         "1x1",
         EQUAL,
-        {"a": (0, 20), "b": (20, 40)},
+        TURNS,
     ),
     Case(
         # Four GPUs of two racks are worth two of one machine.
@@ -97,11 +100,11 @@ OPTIMUS = [
         {"a": (0, 16.666667), "g": (0, 10)},
     ),
     Case(
-        # At 10 both have nothing, and a came first.
-        "unbounded ratios tie by arrival",
+        # At 0 a came first; at 10 it had the GPU.
+        "unbounded ratios take turns",
         "1x1",
         EQUAL,
-        {"a": (0, 20), "b": (20, 40)},
+        TURNS,
     ),
     Case(
         # a1, b; then both would double, a first: a2. From 10 on b has two.
@@ -208,17 +211,24 @@ DRF = [
     ),
     Case("equals share", "1x4", ELASTIC, {"a": (0, 20), "b": (0, 20)}),
     Case(
-        "the past counts for nothing",
+        "equals take turns",
         "1x1",
         EQUAL,
-        {"a": (0, 20), "b": (20, 40)},
+        TURNS,
     ),
     Case(
-        # With two each a tie: a takes the last GPU, 2.7 a second. At 20 b has 20 left and three.
+        # With two each a tie: a takes the last GPU, 2.7 a second. At 5 b has 50 left and three.
         "a tie goes to the earlier app",
         "1x5/2",
-        [Job("a", 0, 2, 54, 3, profile="network"), Job("b", 0, 2, 60, 3)],
-        {"a": (0, 20), "b": (0, 26.666667)},
+        [Job("a", 0, 2, 13.5, 3, profile="network"), Job("b", 0, 2, 60, 3)],
+        {"a": (0, 5), "b": (0, 21.666667)},
+    ),
+    Case(
+        # a has 20 GPU-s at 20 and b none, but only the last lease counts: b, a, b, a.
+        "service long past counts for nothing",
+        "1x1",
+        [Job("a", 0, 1, 40), Job("b", 12, 1, 20)],
+        {"a": (0, 60), "b": (20, 50)},
     ),
     Case(
         # a's gang; b's does not fit, c takes the last GPU. At 10 b and c.
@@ -253,11 +263,11 @@ STATIC = [
         {"a": (0, 10), "b": (0, 40)},
     ),
     Case(
-        # Two GPUs, three apps: one each for the first two, also at 10.
-        "more apps than GPUs: by arrival",
+        # Two GPUs, three apps: one each for the first two. At 10 c had none, and a comes next.
+        "more apps than GPUs take turns",
         "1x2",
         [*EQUAL, Job("c", 0, 1, 20)],
-        {"a": (0, 20), "b": (0, 20), "c": (20, 40)},
+        {"a": (0, 20), "b": (0, 30), "c": (10, 30)},
     ),
     Case(
         # Two of a's jobs fit its share, one GPU stands idle until b ends at 10.
@@ -268,6 +278,8 @@ STATIC = [
     ),
 ]
 
+OPEN = {"fairness_knob": 0.0, "payment": "none"}
+"""All apps see an auction, so that themis shares where these do not."""
 GROWING = [Job("0c", 0, 1, 5), Job("a", 0, 1, 40, 2), Job("b", 1, 1, 100)]
 
 SLACK = [
@@ -294,10 +306,11 @@ SLACK = [
         {"a": (0, 110), "b": (10, 20)},
     ),
     Case(
-        "it takes all that it can use",
+        "it takes all that it can use, whatever f is",
         "1x4",
         ELASTIC,
         {"a": (0, 10), "b": (10, 20)},
+        settings=OPEN,
     ),
     Case(
         # At 5 a GPU is free: a (5 + 17.5) / (20 x 2.8), b (4 + 100) / (100 x 3): a. At 10 again
@@ -308,6 +321,48 @@ SLACK = [
         GROWING,
         {"0c": (0, 5), "a": (0, 25), "b": (20, 120)},
     ),
+]
+
+MAX_RHO = [
+    Case(
+        # (10 + 10) / (20 x 2) = 20/40 at 10 for a, 50/80 for b: as under slack.
+        "the worst best case goes first",
+        "1x1",
+        [Job("a", 0, 1, 20), Job("b", 0, 1, 40)],
+        {"a": (0, 30), "b": (10, 60)},
+    ),
+    Case(
+        # As under slack.
+        "it takes all that it can use, whatever f is",
+        "1x4",
+        ELASTIC,
+        {"a": (0, 10), "b": (10, 20)},
+        settings=OPEN,
+    ),
+    Case(
+        # a: 30 / 1.5 = 20 s over two racks, of 20; b: 20 of 40. At 10: a 20/20, b 30/40.
+        "bad placement makes an app worse off, and it goes first",
+        "2x(1x2)",
+        SPREAD,
+        {"a": (0, 20), "b": (20, 40)},
+    ),
+    Case(
+        # At 10: a (10 + 90) / (100 x 1.8), b (8 + 10) / (10 x 2).
+        "a short newcomer has little to lose",
+        "1x1",
+        [Job("a", 0, 1, 100), Job("b", 2, 1, 10)],
+        {"a": (0, 110), "b": (10, 20)},
+    ),
+    Case(
+        # At 5 b has nothing, which is unbounded, and takes the GPU. At 10 both have nothing: as
+        # under slack.
+        "without GPUs an app is worst off, by holdings",
+        "1x2",
+        GROWING,
+        {"0c": (0, 5), "a": (0, 25), "b": (5, 120)},
+        settings={"filter_key": "holdings"},
+    ),
+    Case("one app alone", "1x2", [Job("a", 0, 2, 40)], {"a": (0, 20)}),
 ]
 
 TRUE_TIMES = {"request_factor": 1.0}
@@ -473,6 +528,7 @@ PEERS = {
     "drf": DRF,
     "static": STATIC,
     "slack": SLACK,
+    "max_rho": MAX_RHO,
 }
 
 
@@ -511,9 +567,10 @@ def case_of(policy: str, name: str) -> Case:
         ("gandiva", "the best placed goes first", "tiresias", {"a": 0, "b": 10}),
         # Fewest held, or all to the first: a1, a2, b1, b2.
         ("gandiva", "a tie goes to the app with the fewest GPUs", "tiresias", {"b2": 0, "c": 10}),
-        # Service attained, or none kept in mind: b's turn at 10.
-        ("drf", "the past counts for nothing", "tiresias", {"b": 10}),
-        ("gandiva", "then to the earlier app, whatever it had", "slack", {"b": 10}),
+        # Equal shares at every instant, or all to the first.
+        ("drf", "equals share", "tiresias", {"b": 10}),
+        # Placement, or need.
+        ("gandiva", "the best placed goes first", "slack", {"a": 0, "b": 20}),
         # Time, or GPU time.
         ("srtf", "the shortest time goes first", "srsf", {"a": 0, "b": 20}),
         ("srtf", "the placement on offer counts", "srsf", {"a": 0}),
@@ -531,7 +588,7 @@ def case_of(policy: str, name: str) -> Case:
         ("fsp", "a share is worth no more than the demand", "srsf", {"a": 0, "b": 20}),
         ("fsp", "the first to end in equal shares goes first", "tiresias", {"a": 0}),
         # Learning, or throughput, time, work.
-        ("slaq", "the largest decrease goes first", "optimus", {"a": 0, "b": 20}),
+        ("slaq", "the largest decrease goes first", "optimus", {"a": 0, "b": 10}),
         ("slaq", "no decrease beyond the end", "srtf", {"a": 0, "b": 2}),
     ],
 )
@@ -562,7 +619,17 @@ def test_a_static_share_stays_idle_where_drf_gives_it_away() -> None:
 def test_slack_is_max_rho_without_an_eye_on_holdings() -> None:
     case = case_of("slack", "what an app holds counts for nothing")
     assert starts("max_rho", case) == starts("slack", case)
-    by_holdings = starts("max_rho", case, filter_key="holdings")
-    # b has nothing at 5, which is unbounded.
-    assert by_holdings["b"] == 5
     assert starts("slack", case, filter_key="holdings")["b"] == 20
+
+
+ALIKE = {frozenset(("slack", "max_rho"))}
+"""Policies that differ by settings only."""
+
+
+@pytest.mark.parametrize("policy", PEERS)
+def test_every_other_policy_differs_in_a_case_known_by_hand(policy: str) -> None:
+    others = {one.name for one in themis.POLICIES if {one.name, policy} not in ALIKE} - {policy}
+    for case in PEERS[policy]:
+        others = {other for other in others
+                  if spans(played(other, case, **case.settings)) == case.expected}  # fmt: skip
+    assert others == set()

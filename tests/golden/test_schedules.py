@@ -271,26 +271,6 @@ LAS = [
     ),
 ]
 
-MAX_RHO = [
-    Case(
-        # Key (elapsed + left) / (work x 2). At 0: 20/40 = 40/80, a. At 10: a 20/40, b 50/80: b.
-        # At 20: a 30/40, b 50/80: a to its end. b has 30 left.
-        "the app that is worst off goes first",
-        "1x1",
-        [Job("a", 0, 1, 20), Job("b", 0, 1, 40)],
-        {"a": (0, 30), "b": (10, 60)},
-        settings=TEN,
-    ),
-    Case(
-        # Nobody else: two GPUs do 40 in 20.
-        "one app alone",
-        "1x2",
-        [Job("a", 0, 2, 40)],
-        {"a": (0, 20)},
-        settings=TEN,
-    ),
-]
-
 THEMIS = [
     Case(
         # Nobody else: two GPUs do 40 in 20.
@@ -301,7 +281,7 @@ THEMIS = [
         settings=TEN,
     ),
     Case(
-        # With f = 0.8 one of two bids, the worst off: the same order as max_rho above.
+        # With f = 0.8 one of two bids, the worst off: the same order as max_rho's.
         "one GPU goes to the worst off",
         "1x1",
         [Job("a", 0, 1, 20), Job("b", 0, 1, 40)],
@@ -340,7 +320,6 @@ CASES = [
     for policy, cases in (
         ("fifo", FIFO),
         ("tiresias", LAS),
-        ("max_rho", MAX_RHO),
         ("themis", THEMIS),
     )
     for case in cases

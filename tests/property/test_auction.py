@@ -92,7 +92,7 @@ rules = st.fixed_dictionaries(
         "seed": st.integers(0, 2**64 - 1),
         "fairness_knob": st.sampled_from([0.0, 0.0, 0.5, 0.8, 1.0]),
         "outside_option": st.sampled_from(["min_bundle", "fair_share", "cached", "unbounded"]),
-        "leftover": st.sampled_from(["random", "worst_first"]),
+        "leftover": st.sampled_from(["random", "holders_first", "worst_first"]),
         "lease_s": st.sampled_from([1.0, 600.0]),
     }
 )

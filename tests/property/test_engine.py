@@ -84,7 +84,7 @@ def cases(draw: st.DrawFn) -> Case:
             st.sampled_from(["min_bundle", "fair_share", "cached", "unbounded"])
         ),
         "filter_key": draw(st.sampled_from(["best_case", "holdings", "cached"])),
-        "leftover": draw(st.sampled_from(["random", "worst_first"])),
+        "leftover": draw(st.sampled_from(["random", "holders_first", "worst_first"])),
         "t_id": draw(st.sampled_from(["paper", "critical_path", "demand_capped"])),
         "restart_s": draw(costs),
         "checkpoint_s": draw(costs),

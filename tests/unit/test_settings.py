@@ -74,7 +74,7 @@ def test_every_payment_is_taken(payment: str) -> None:
         ("payment", None, "expected one of"),
         ("outside_option", "nothing", "expected one of min_bundle, fair_share, cached"),
         ("filter_key", 3, "expected one of best_case, holdings or cached"),
-        ("leftover", "all", "expected one of random or worst_first"),
+        ("leftover", "all", "expected one of random, holders_first or worst_first"),
         ("t_id", "id", "expected one of paper, critical_path or demand_capped"),
         ("lease_mode", "Aligned", "expected one of aligned or rolling"),
         ("lease_s", 0, "must be >= 0.001"),

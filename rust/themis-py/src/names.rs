@@ -43,8 +43,11 @@ impl Named for Solver {
 
 impl Named for Leftover {
     const FIELD: &'static str = "leftover";
-    const CHOICES: &'static [(&'static str, Self)] =
-        &[("random", Self::Random), ("worst_first", Self::WorstFirst)];
+    const CHOICES: &'static [(&'static str, Self)] = &[
+        ("random", Self::Random),
+        ("holders_first", Self::HoldersFirst),
+        ("worst_first", Self::WorstFirst),
+    ];
 }
 
 impl Named for OutsideOption {

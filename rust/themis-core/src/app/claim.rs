@@ -40,6 +40,20 @@ impl AppState {
         self.job_order().into_iter().find_map(claim)
     }
 
+    /// The next job that can have its previous GPUs again, all of them, and these; `None` when no
+    /// job can.
+    pub fn resume_one(&self, free: &FreeSet) -> Option<(usize, Bundle)> {
+        let spare = self.spare();
+        let resumes = |job: &Job| {
+            let (previous, most) = (&job.previous, job.max.min(spare));
+            job.held.is_empty()
+                && (job.gang.max(1)..=most).contains(&previous.gpus())
+                && free.has(previous)
+        };
+        let at = self.job_order().into_iter().find(|at| resumes(&self.jobs[*at]))?;
+        Some((at, self.jobs[at].previous.clone()))
+    }
+
     /// Takes claims from `free` until nothing more helps; the parts, in the order of the claims.
     pub fn claim_all(&mut self, free: &mut FreeSet) -> Vec<(usize, Bundle)> {
         let mut parts = Vec::new();

@@ -146,6 +146,11 @@ impl AppState {
         self.jobs.iter().map(|job| job.held.gpus()).sum()
     }
 
+    /// GPUs that it held under leases which have just ended.
+    pub fn previous_gpus(&self) -> u32 {
+        self.jobs.iter().map(|job| job.previous.gpus()).sum()
+    }
+
     /// GPUs that its cap still allows.
     pub fn spare(&self) -> u32 {
         if self.cap == u32::MAX {

@@ -185,6 +185,22 @@ impl Bidder {
         }
     }
 
+    /// GPUs that one of its jobs had until now and would go on with, or `None`; a table has no jobs.
+    pub(super) fn resume_one(&self, free: &FreeSet) -> Option<Part> {
+        match self {
+            Self::App(app) => app.resume_one(free).map(|(job, bundle)| Part { job, bundle }),
+            Self::Table(_) => None,
+        }
+    }
+
+    /// GPUs that it holds.
+    pub(super) fn held_gpus(&self) -> u32 {
+        match self {
+            Self::App(app) => app.held_gpus(),
+            Self::Table(table) => table.held.gpus(),
+        }
+    }
+
     /// Counts a part as held from now on.
     pub(super) fn hold(&mut self, part: &Part) {
         match self {

@@ -4,8 +4,9 @@
 //! whose payment freed GPUs, or a payment would cost nothing. Cost: O(1) a claim granted and one
 //! failed claim an app: free GPUs only shrink, so that a claim which fails once is not tried again.
 
-use super::Draws;
 use super::outcome::{Entry, Outcome};
+use super::{Bidder, Draws};
+use crate::app::Part;
 use crate::cluster::FreeSet;
 
 /// Who among the apps outside the auction is served.
@@ -14,6 +15,9 @@ pub enum Leftover {
     /// One claim at a time, to an app drawn at random (the paper's words).
     #[default]
     Random,
+    /// Jobs whose lease just ended go on with the GPUs that they had, where all are left; then as
+    /// [`Leftover::Random`]. No job is moved or paused for one that gains no more.
+    HoldersFirst,
     /// Worst first, each with all that it can use.
     WorstFirst,
 }
@@ -29,31 +33,47 @@ pub(super) fn hand_out(
     let (bidders, outside) = outcome.order.split_at(visible);
     let (paid, unpaid): (Vec<usize>, Vec<usize>) =
         bidders.iter().partition(|at| outcome.entries[**at].was_cut());
+    let entries = &mut outcome.entries;
     match rule {
-        Leftover::WorstFirst => serve(&mut outcome.entries, outside, free),
-        Leftover::Random => {
-            let mut pool = outside.to_vec();
-            while free.total() > 0 && !pool.is_empty() {
-                let drawn = ((draws.leftover() * pool.len() as f64) as usize).min(pool.len() - 1);
-                if !claim(&mut outcome.entries[pool[drawn]], free) {
-                    pool.swap_remove(drawn);
-                }
+        Leftover::WorstFirst => serve(entries, outside, free, Bidder::claim_one),
+        Leftover::Random => serve_drawn(entries, outside, free, draws),
+        Leftover::HoldersFirst => {
+            let share = (free.topology().gpus() / entries.len() as u32).max(1);
+            for at in outside {
+                let entry = &mut entries[*at];
+                while entry.bidder.held_gpus() < share && take(entry, free, Bidder::resume_one) {}
             }
+            serve_drawn(entries, outside, free, draws);
         }
     }
-    serve(&mut outcome.entries, &unpaid, free);
-    serve(&mut outcome.entries, &paid, free);
+    serve(entries, &unpaid, free, Bidder::claim_one);
+    serve(entries, &paid, free, Bidder::claim_one);
 }
 
-fn serve(entries: &mut [Entry], order: &[usize], free: &mut FreeSet) {
+/// What a bidder takes of free GPUs next.
+type Next = fn(&Bidder, &FreeSet) -> Option<Part>;
+
+/// One app after the other.
+fn serve(entries: &mut [Entry], order: &[usize], free: &mut FreeSet, next: Next) {
     for at in order {
-        while claim(&mut entries[*at], free) {}
+        while take(&mut entries[*at], free, next) {}
+    }
+}
+
+/// One claim at a time, to an app drawn at random.
+fn serve_drawn(entries: &mut [Entry], apps: &[usize], free: &mut FreeSet, draws: &mut dyn Draws) {
+    let mut pool = apps.to_vec();
+    while free.total() > 0 && !pool.is_empty() {
+        let drawn = ((draws.leftover() * pool.len() as f64) as usize).min(pool.len() - 1);
+        if !take(&mut entries[pool[drawn]], free, Bidder::claim_one) {
+            pool.swap_remove(drawn);
+        }
     }
 }
 
 /// One claim; false when nothing that is free helps the app.
-fn claim(entry: &mut Entry, free: &mut FreeSet) -> bool {
-    let Some(part) = entry.bidder.claim_one(free) else { return false };
+fn take(entry: &mut Entry, free: &mut FreeSet, next: Next) -> bool {
+    let Some(part) = next(&entry.bidder, free) else { return false };
     free.take(&part.bundle);
     entry.bidder.hold(&part);
     entry.leftover.push(part);

@@ -7,7 +7,8 @@ use crate::view::View;
 /// The app with the smallest share of the cluster's GPUs goes first and takes one step, one GPU
 /// for a job that runs or a gang for one that waits; then the next. GPUs are the only resource, so
 /// the share is the number of GPUs held, those just granted included and those whose lease just
-/// ended not. The past counts for nothing. Ties: earlier arrival, then app id.
+/// ended not. Ties: the app with the fewest of the latter, so that equal apps take turns; then
+/// earlier arrival, then app id. No other past counts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Drf;
 
@@ -18,6 +19,8 @@ impl Policy for Drf {
 
     fn decide(&mut self, view: &View<'_>) -> Plan {
         let apps = view.wanting().map(|app| view.app(app));
-        serve(view, apps, one_step, |candidate, _| candidate.state.held_gpus())
+        serve(view, apps, one_step, |candidate, _| {
+            (candidate.state.held_gpus(), candidate.state.previous_gpus())
+        })
     }
 }

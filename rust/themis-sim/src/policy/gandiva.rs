@@ -8,7 +8,8 @@ use crate::view::{Candidate, View};
 /// Each app says how well its next job would be placed (1 / S of what the job holds and would
 /// take); the best placed gets its GPUs, then the others say anew. Two jobs never share a GPU, and
 /// nothing is profiled by trial. Ties: the app with the fewest GPUs, those just granted included
-/// and those whose lease just ended not; then earlier arrival, then app id.
+/// and those whose lease just ended not; then the fewest of the latter, so that equal apps take
+/// turns; then earlier arrival, then app id.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Gandiva;
 
@@ -25,7 +26,8 @@ impl Policy for Gandiva {
                 all.merge(bundle);
                 millionths(job.profile.slowdown(view.topology().locality(&all)))
             });
-            (slowdown.max(), candidate.state.held_gpus())
+            let state = &candidate.state;
+            (slowdown.max(), state.held_gpus(), state.previous_gpus())
         };
         serve(view, view.reports(), one_job, placement)
     }

@@ -10,7 +10,8 @@ use themis_core::app::AppState;
 /// Each app says by which ratio its throughput would grow with its next step, one GPU for a job
 /// that runs or a gang for one that waits; the largest gets it, then the others say anew. Without
 /// throughput the ratio is unbounded: who has nothing goes first. No model of parameter servers.
-/// Ties: earlier arrival, then app id.
+/// Ties: the app with the fewest GPUs whose lease just ended, so that equal apps take turns; then
+/// earlier arrival, then app id.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Optimus;
 
@@ -28,7 +29,7 @@ impl Policy for Optimus {
             for (job, bundle) in claim {
                 state.hold(*job, bundle);
             }
-            millionths(before / throughput(&state))
+            (millionths(before / throughput(&state)), candidate.state.previous_gpus())
         };
         serve(view, view.reports(), one_step, ratio)
     }

@@ -6,8 +6,8 @@ use crate::view::View;
 
 /// Each of the N active apps gets up to floor(GPUs / N), in the order of (arrival, app id), and
 /// what it can't use of that stands idle. Then an app that still has nothing, since its smallest
-/// gang or a share below one GPU keeps it out, gets one gang if there is one: nobody waits for
-/// ever. N changes with arrivals and ends, a share when leases end.
+/// gang or a share below one GPU keeps it out, gets one gang if there is one; who had the fewest
+/// GPUs until now goes first, so that nobody waits for ever. N changes with arrivals and ends, a share when leases end.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Partition;
 
@@ -32,6 +32,7 @@ impl Policy for Partition {
                 without.push(candidate);
             }
         }
+        without.sort_by_key(|candidate| candidate.state.previous_gpus());
         for candidate in without {
             for (job, bundle) in one_step(&candidate.state, &free) {
                 free.take(&bundle);
