@@ -29,7 +29,7 @@ def clear_auction(  # noqa: PLR0913 - the contract's signature, and the rules by
     solver: Solver = "prices",
     fairness_knob: float = 0.0,
     outside_option: Literal["min_bundle", "fair_share", "cached", "unbounded"] = "min_bundle",
-    leftover: Literal["random", "holders_first", "worst_first"] = "random",
+    leftover: Literal["random", "holders_first", "worst_first"] = "holders_first",
     lease_s: float = 600.0,
     cluster_gpus: int | None = None,
 ) -> AuctionOutcome:

@@ -58,7 +58,7 @@ class PolicySettings(BaseModel):
         default="best_case", description="the rho by which apps are ordered before an offer"
     )
     leftover: Literal["random", "holders_first", "worst_first"] = Field(
-        default="random", description="who gets the GPUs that nobody won"
+        default="holders_first", description="who gets the GPUs that nobody won"
     )
     t_id: Literal["paper", "critical_path", "demand_capped"] = Field(
         default="paper", description="the reading of the ideal time of an app alone in 1/N share"

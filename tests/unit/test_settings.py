@@ -14,7 +14,7 @@ DEFAULTS = {
     "payment": "lottery",
     "outside_option": "min_bundle",
     "filter_key": "best_case",
-    "leftover": "random",
+    "leftover": "holders_first",
     "t_id": "paper",
     "min_lease_s": 60.0,
     "lease_s": 600.0,
@@ -117,7 +117,7 @@ def test_an_unknown_name_is_refused_with_the_nearest_known_one(
 def test_a_preset_lies_under_the_settings_beside_it() -> None:
     paper = Settings.parse({"preset": "nsdi20"})
     changed = {name for name, value in paper.model_dump().items() if value != DEFAULTS[name]}
-    assert changed == {"preset", "payment", "outside_option", "filter_key", "lease_mode"}
+    assert changed == {"preset", "payment", "outside_option", "filter_key", "leftover", "lease_mode"}
     assert (paper.payment, paper.lease_mode) == ("none", "rolling")
     other = Settings.parse({"payment": "lottery", "preset": "nsdi20"})
     assert other.model_dump() == {**paper.model_dump(), "payment": "lottery"}

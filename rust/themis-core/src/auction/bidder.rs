@@ -193,14 +193,6 @@ impl Bidder {
         }
     }
 
-    /// GPUs that it holds.
-    pub(super) fn held_gpus(&self) -> u32 {
-        match self {
-            Self::App(app) => app.held_gpus(),
-            Self::Table(table) => table.held.gpus(),
-        }
-    }
-
     /// Counts a part as held from now on.
     pub(super) fn hold(&mut self, part: &Part) {
         match self {

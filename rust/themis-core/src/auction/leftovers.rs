@@ -13,10 +13,10 @@ use crate::cluster::FreeSet;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Leftover {
     /// One claim at a time, to an app drawn at random (the paper's words).
-    #[default]
     Random,
-    /// Jobs whose lease just ended go on with the GPUs that they had, where all are left; then as
-    /// [`Leftover::Random`]. No job is moved or paused for one that gains no more.
+    /// One job of each app whose leases just ended goes on with its GPUs, where they are left; then
+    /// as [`Leftover::Random`]. No app loses all that it has to a draw.
+    #[default]
     HoldersFirst,
     /// Worst first, each with all that it can use.
     WorstFirst,
@@ -38,10 +38,8 @@ pub(super) fn hand_out(
         Leftover::WorstFirst => serve(entries, outside, free, Bidder::claim_one),
         Leftover::Random => serve_drawn(entries, outside, free, draws),
         Leftover::HoldersFirst => {
-            let share = (free.topology().gpus() / entries.len() as u32).max(1);
             for at in outside {
-                let entry = &mut entries[*at];
-                while entry.bidder.held_gpus() < share && take(entry, free, Bidder::resume_one) {}
+                take(&mut entries[*at], free, Bidder::resume_one);
             }
             serve_drawn(entries, outside, free, draws);
         }

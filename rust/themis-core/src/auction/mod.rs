@@ -70,7 +70,7 @@ impl Default for Rules {
             fairness_knob: 0.8,
             solver: Solver::Prices,
             payment: Payment::Lottery,
-            leftover: Leftover::Random,
+            leftover: Leftover::default(),
         }
     }
 }
