@@ -13,38 +13,33 @@ from tests.golden.cases import TEN, Case, check
 LATE = 1_000_000.0
 
 FIFO = [
+    # a: 2 x 100 ends just when b and c arrive: b (smaller id) takes its GPUs, then c.
     Case(
-        # a: 2 x 100 ends just when b and c arrive: b (smaller id) takes its GPUs, then c.
         "release before allocation, ties by id",
         "1x2",
         [Job("a", 0, 2, 200), Job("b", 100, 2, 100), Job("c", 100, 2, 100)],
         {"a": (0, 100), "b": (100, 150), "c": (150, 200)},
     ),
+    # b needs 2 and 1 is free: it waits until a ends at 100, and c does not overtake it.
     Case(
-        # b needs 2 and 1 is free: it waits until a ends at 100, and c does not overtake it.
         "nobody overtakes the head of the line",
         "1x4",
         [Job("a", 0, 3, 300), Job("b", 10, 2, 100), Job("c", 20, 1, 10)],
         {"a": (0, 100), "b": (100, 150), "c": (100, 110)},
     ),
+    # 3 + 3 > 4: one after the other, never 2 + 2.
     Case(
-        # 3 + 3 > 4: one after the other, never 2 + 2.
         "gangs are whole",
         "1x4",
         [Job("a", 0, 3, 90), Job("b", 0, 3, 90)],
         {"a": (0, 30), "b": (30, 60)},
     ),
+    # Three GPUs of two machines in a rack: vgg16 runs at 0.72 of 3: 216 / 2.16 = 100.
+    Case("placement slows a gang", "2x2", [Job("a", 0, 3, 216, profile="vgg16")], {"a": (0, 100)}),
+    # Rack 0 has 4 GPUs in slots of 2, rack 1 has 2. a: slot 0, 100 / 2 = 50. b: 2 of rack 0
+    # and 1 of rack 1 at 0.5: 100 / 1.5 = 66.666667 (rounded up to a microsecond). c needs 4:
+    # 3 are free at 50, 6 when b ends; machine 0 at 0.9: 90 / 3.6 = 25 more.
     Case(
-        # Three GPUs of two machines in a rack: vgg16 runs at 0.72 of 3: 216 / 2.16 = 100.
-        "placement slows a gang",
-        "2x2",
-        [Job("a", 0, 3, 216, profile="vgg16")],
-        {"a": (0, 100)},
-    ),
-    Case(
-        # Rack 0 has 4 GPUs in slots of 2, rack 1 has 2. a: slot 0, 100 / 2 = 50. b: 2 of rack 0
-        # and 1 of rack 1 at 0.5: 100 / 1.5 = 66.666667 (rounded up to a microsecond). c needs 4:
-        # 3 are free at 50, 6 when b ends; machine 0 at 0.9: 90 / 3.6 = 25 more.
         "each locality has its own slowdown",
         "1x(1x4/2)+1x(1x2)",
         [
@@ -54,29 +49,29 @@ FIFO = [
         ],
         {"a": (0, 50), "b": (0, 66.666667), "c": (66.666667, 91.666667)},
     ),
+    # a takes all 4 that it can use: 400 / 4 = 100. b waits for it, then 100 / 4 = 25.
     Case(
-        # a takes all 4 that it can use: 400 / 4 = 100. b waits for it, then 100 / 4 = 25.
         "an elastic job takes what it can use",
         "1x4",
         [Job("a", 0, 1, 400, 4), Job("b", 50, 1, 100, 4)],
         {"a": (0, 100), "b": (100, 125)},
     ),
+    # a has 3 of 4, so that b starts on the last one and keeps just that: 200 / 1.
     Case(
-        # a has 3 of 4, so that b starts on the last one and keeps just that: 200 / 1.
         "an elastic job keeps what it started with",
         "1x4",
         [Job("a", 0, 3, 300), Job("b", 0, 1, 200, 4)],
         {"a": (0, 100), "b": (0, 200)},
     ),
+    # Four GPUs of two racks at 0.5 are worth two of one machine: a takes two, b the others.
     Case(
-        # Four GPUs of two racks at 0.5 are worth two of one machine: a takes two, b the others.
         "as fast with fewer GPUs",
         "2x(1x2)",
         [Job("a", 0, 1, 100, 4, profile="network"), Job("b", 0, 2, 100)],
         {"a": (0, 50), "b": (0, 50)},
     ),
+    # Job by job: a1 and a2 at 0; a3 on the GPU of a2 at 30, before b; both GPUs free at 50.
     Case(
-        # Job by job: a1 and a2 at 0; a3 on the GPU of a2 at 30, before b; both GPUs free at 50.
         "an app of many jobs",
         "1x2",
         [
@@ -87,16 +82,16 @@ FIFO = [
         ],
         {"a1": (0, 50), "a2": (0, 30), "a3": (30, 50), "b": (50, 70)},
     ),
+    # a2 ends app a at 30: a1 is killed then, and b has both GPUs.
     Case(
-        # a2 ends app a at 30: a1 is killed then, and b has both GPUs.
         "the first job ends its app",
         "1x2",
         [Job("a1", 0, 1, 50, app="a"), Job("a2", 0, 1, 30, app="a"), Job("b", 10, 2, 40)],
         {"a1": (0, 30), "a2": (0, 30), "b": (30, 50)},
         ("a",),
     ),
+    # 9 GPUs never: no head of the line. z has no work, cpu takes no GPUs. c: 160 / 2 = 80.
     Case(
-        # 9 GPUs never: no head of the line. z has no work, cpu takes no GPUs. c: 160 / 2 = 80.
         "impossible, empty and CPU-only jobs block nobody",
         "2x4",
         [
@@ -108,23 +103,23 @@ FIFO = [
         ],
         {"huge": (None, None), "z": (0, 0), "small": (1, 11), "cpu": (5, 55), "c": (10, 90)},
     ),
+    # The same as at 0: a: 2 x 100, b waits for a.
     Case(
-        # The same as at 0: a: 2 x 100, b waits for a.
         "a late first arrival",
         "1x2",
         [Job("a", LATE, 2, 200), Job("b", LATE + 50, 1, 10)],
         {"a": (LATE, LATE + 100), "b": (LATE + 100, LATE + 110)},
     ),
+    # b has run for 50 of 100 s at the horizon; c arrives just then, d never.
     Case(
-        # b has run for 50 of 100 s at the horizon; c arrives just then, d never.
         "cut off by the horizon",
         "1x1",
         [Job("a", 0, 1, 100), Job("b", 10, 1, 100), Job("c", 150, 1, 1), Job("d", 200, 1, 1)],
         {"a": (0, 100), "b": (100, None), "c": (None, None), "d": (None, None)},
         settings={"horizon_s": 150.0},
     ),
+    # 1 / 3 s, rounded up to a microsecond; b has all three GPUs only then.
     Case(
-        # 1 / 3 s, rounded up to a microsecond; b has all three GPUs only then.
         "ends are whole microseconds",
         "1x3",
         [Job("a", 0, 3, 1), Job("b", 0, 3, 3)],
@@ -133,82 +128,82 @@ FIFO = [
 ]
 
 LAS = [
+    # Served seconds at 10: a 10, b 0; at 20: 10, 10, the tie goes to a.
     Case(
-        # Served seconds at 10: a 10, b 0; at 20: 10, 10, the tie goes to a.
         "two apps take turns",
         "1x1",
         [Job("a", 0, 1, 20), Job("b", 0, 1, 20)],
         {"a": (0, 30), "b": (10, 40)},
         settings=TEN,
     ),
+    # b arrives at 12 and waits for the lease end at 20; a goes on when b ends at 25.
     Case(
-        # b arrives at 12 and waits for the lease end at 20; a goes on when b ends at 25.
         "a newcomer is served at the next lease end",
         "1x1",
         [Job("a", 0, 1, 25), Job("b", 12, 1, 5)],
         {"a": (0, 30), "b": (20, 25)},
         settings=TEN,
     ),
+    # At 10 a ends, its lease ends, and c arrives; b and c have 0, b came earlier.
     Case(
-        # At 10 a ends, its lease ends, and c arrives; b and c have 0, b came earlier.
         "an end, a lease end and an arrival at once",
         "1x1",
         [Job("a", 0, 1, 10), Job("b", 0, 1, 10), Job("c", 10, 1, 10)],
         {"a": (0, 10), "b": (10, 20), "c": (20, 30)},
         settings=TEN,
     ),
+    # a: 2 x 10 = 20. b: 1 x 10 to 20, and again to 30, when both have 20: a by id, 2 x 10 more.
+    # b has 20 of 30 by then: 40 to 50.
     Case(
-        # a: 2 x 10 = 20. b: 1 x 10 to 20, and again to 30, when both have 20: a by id, 2 x 10 more.
-        # b has 20 of 30 by then: 40 to 50.
         "service is GPU-seconds",
         "1x2",
         [Job("a", 0, 2, 40), Job("b", 0, 1, 30)],
         {"a": (0, 40), "b": (10, 50)},
         settings=TEN,
     ),
+    # a has one GPU and g can't use the other. At 10 g has less: 2 x 10. Then a: 30 more.
     Case(
-        # a has one GPU and g can't use the other. At 10 g has less: 2 x 10. Then a: 30 more.
         "a gang waits for a lease end at most",
         "1x2",
         [Job("a", 0, 1, 40), Job("g", 0, 2, 20)],
         {"a": (0, 50), "g": (10, 20)},
         settings=TEN,
     ),
+    # Each has 2 s left when it returns, and works again after 2 + 3 s: a 25 to 27, b 32 to 34.
     Case(
-        # Each has 2 s left when it returns, and works again after 2 + 3 s: a 25 to 27, b 32 to 34.
         "a switch costs a checkpoint and a restart",
         "1x1",
         [Job("a", 0, 1, 12), Job("b", 0, 1, 12)],
         {"a": (0, 27), "b": (10, 34)},
         settings={**TEN, "restart_s": 3.0, "checkpoint_s": 2.0},
     ),
+    # At 20 b has 20, a 0; at 30 a 10: a again, without a switch, to 40. b: 5 s, then 10 left.
     Case(
-        # At 20 b has 20, a 0; at 30 a 10: a again, without a switch, to 40. b: 5 s, then 10 left.
         "a renewal costs nothing",
         "1x1",
         [Job("b", 0, 1, 30), Job("a", 15, 1, 20)],
         {"b": (0, 55), "a": (20, 40)},
         settings={**TEN, "restart_s": 3.0, "checkpoint_s": 2.0},
     ),
+    # Leases: a 0 to 10, then c (0) to 20; b 4 to 14, then a (10 each, a came earlier).
+    # c ends at 20: b goes on with 20 left; a has 20 left at 14.
     Case(
-        # Leases: a 0 to 10, then c (0) to 20; b 4 to 14, then a (10 each, a came earlier).
-        # c ends at 20: b goes on with 20 left; a has 20 left at 14.
         "rolling leases end on their own clocks",
         "1x2",
         [Job("a", 0, 1, 30), Job("b", 4, 1, 30), Job("c", 6, 1, 10)],
         {"a": (0, 34), "b": (4, 40), "c": (10, 20)},
         settings={**TEN, "lease_mode": "rolling"},
     ),
+    # App a: 2 x 10 = 20. b: 2 x 10 = 20. The tie goes to a, whose jobs end at 30.
     Case(
-        # App a: 2 x 10 = 20. b: 2 x 10 = 20. The tie goes to a, whose jobs end at 30.
         "the app's service counts, not the job's",
         "1x2",
         [Job("a1", 0, 1, 20, app="a"), Job("a2", 0, 1, 20, app="a"), Job("b", 0, 2, 40)],
         {"a1": (0, 30), "a2": (0, 30), "b": (10, 40)},
         settings=TEN,
     ),
+    # a2 ends app a at 5, in the middle of its leases: b need not wait for 10.
     Case(
-        # a2 ends app a at 5, in the middle of its leases: b need not wait for 10.
         "the first job ends its app and frees its GPUs",
         "1x2",
         [Job("a1", 0, 1, 100, app="a"), Job("a2", 0, 1, 5, app="a"), Job("b", 0, 1, 10)],
@@ -216,9 +211,9 @@ LAS = [
         ("a",),
         TEN,
     ),
+    # Longest first: a2 and a3. The GPU of a3 passes to a1 at 6, for the rest of its lease.
+    # At 10 b has 0; a2 keeps its GPU, nobody else wants it.
     Case(
-        # Longest first: a2 and a3. The GPU of a3 passes to a1 at 6, for the rest of its lease.
-        # At 10 b has 0; a2 keeps its GPU, nobody else wants it.
         "an app passes GPUs on for the rest of a lease",
         "1x2",
         [
@@ -230,17 +225,17 @@ LAS = [
         {"a1": (6, 10), "a2": (0, 30), "a3": (0, 6), "b": (10, 15)},
         settings=TEN,
     ),
+    # a: 4 x 10 = 40; b has 0 at 10 and takes 2; a does 20 with the others; then 4 x 5.
     Case(
-        # a: 4 x 10 = 40; b has 0 at 10 and takes 2; a does 20 with the others; then 4 x 5.
         "an elastic app shrinks and grows",
         "1x4",
         [Job("a", 0, 1, 80, 4), Job("b", 5, 2, 20)],
         {"a": (0, 25), "b": (10, 20)},
         settings=TEN,
     ),
+    # p, q on machine 0; r, s on machine 1. p and s end at 20, when g has 0: it takes machine 0
+    # whole (40 / 2 = 20), and q goes on beside r without a break.
     Case(
-        # p, q on machine 0; r, s on machine 1. p and s end at 20, when g has 0: it takes machine 0
-        # whole (40 / 2 = 20), and q goes on beside r without a break.
         "a gang comes together and a neighbour moves",
         "2x(1x2)",
         [
@@ -253,16 +248,16 @@ LAS = [
         {"p": (0, 20), "q": (0, 100), "r": (0, 100), "s": (0, 20), "g": (20, 40)},
         settings=TEN,
     ),
+    # The gang of the whole cluster sees it at 10: one lease end. Then the others, 5 each.
     Case(
-        # The gang of the whole cluster sees it at 10: one lease end. Then the others, 5 each.
         "a gang as large as the cluster does not starve",
         "1x4",
         [*(Job(f"s{k}", k, 1, 15) for k in range(4)), Job("w", 5, 4, 40)],
         {"s0": (0, 25), "s1": (1, 26), "s2": (2, 27), "s3": (3, 28), "w": (10, 20)},
         settings=TEN,
     ),
+    # The lease that would end at 10 ends nobody: the horizon comes first.
     Case(
-        # The lease that would end at 10 ends nobody: the horizon comes first.
         "no decision at the horizon",
         "1x1",
         [Job("a", 0, 1, 20), Job("b", 0, 1, 20)],
@@ -272,41 +267,35 @@ LAS = [
 ]
 
 THEMIS = [
+    # Nobody else: two GPUs do 40 in 20.
+    Case("one app alone", "1x2", [Job("a", 0, 2, 40)], {"a": (0, 20)}, settings=TEN),
+    # With f = 0.8 one of two bids, the worst off: the same order as max_rho's.
     Case(
-        # Nobody else: two GPUs do 40 in 20.
-        "one app alone",
-        "1x2",
-        [Job("a", 0, 2, 40)],
-        {"a": (0, 20)},
-        settings=TEN,
-    ),
-    Case(
-        # With f = 0.8 one of two bids, the worst off: the same order as max_rho's.
         "one GPU goes to the worst off",
         "1x1",
         [Job("a", 0, 1, 20), Job("b", 0, 1, 40)],
         {"a": (0, 30), "b": (10, 60)},
         settings=TEN,
     ),
+    # f = 0.8: only a (tie, earlier id) bids, for all 4: 40 / 4 = 10. Then b.
     Case(
-        # f = 0.8: only a (tie, earlier id) bids, for all 4: 40 / 4 = 10. Then b.
         "the only bidder takes what it can use",
         "1x4",
         [Job("a", 0, 1, 40, 4), Job("b", 0, 1, 40, 4)],
         {"a": (0, 10), "b": (10, 20)},
         settings=TEN,
     ),
+    # f = 0: both bid, V is proportional to the GPUs: x (4 - x) is largest at 2 and 2, again
+    # at 10: 40 / 2 = 20.
     Case(
-        # f = 0: both bid, V is proportional to the GPUs: x (4 - x) is largest at 2 and 2, again
-        # at 10: 40 / 2 = 20.
         "equal bidders share",
         "1x4",
         [Job("a", 0, 1, 40, 4), Job("b", 0, 1, 40, 4)],
         {"a": (0, 20), "b": (0, 20)},
         settings={**TEN, "fairness_knob": 0.0, "payment": "none"},
     ),
+    # f = 0, gangs of 2 on 4 GPUs: both fit.
     Case(
-        # f = 0, gangs of 2 on 4 GPUs: both fit.
         "nobody waits when there is enough",
         "1x4",
         [Job("a", 0, 2, 40), Job("b", 0, 2, 20)],

@@ -77,3 +77,58 @@ fn take(entry: &mut Entry, free: &mut FreeSet, next: Next) -> bool {
     entry.leftover.push(part);
     true
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::SlotId;
+    use crate::app::{AppState, Job, Profile, Stopping};
+    use crate::auction::{Entrant, Rules, run_round};
+    use crate::cluster::{Bundle, MachineSpec, Topology};
+
+    /// Always draws the last in the pool.
+    struct Last;
+
+    impl Draws for Last {
+        fn lottery(&mut self) -> f64 {
+            0.0
+        }
+
+        fn leftover(&mut self) -> f64 {
+            0.99
+        }
+    }
+
+    /// GPUs left over for each of three apps: the only bidder has no use for the two on offer; the
+    /// second had both with two jobs, the third waits with two.
+    fn left(rule: Leftover) -> Vec<u32> {
+        let machine = MachineSpec { rack: 0, gpus: 1, slot_gpus: 1 };
+        let offer = FreeSet::full(Arc::new(Topology::new(&[machine; 2]).expect("valid")));
+        let job = |gang, previous: Bundle| Job {
+            previous,
+            ..Job::waiting(gang, gang, 100.0, Profile::PERFECT)
+        };
+        let had = |slot| [(SlotId(slot), 1)].into_iter().collect();
+        let apps = [
+            vec![job(5, Bundle::new())],
+            vec![job(1, had(0)), job(1, had(1))],
+            vec![job(1, Bundle::new()), job(1, Bundle::new())],
+        ];
+        let entrants = apps.into_iter().enumerate().map(|(at, jobs)| Entrant {
+            bidder: Bidder::App(AppState::new(0.0, 100.0, Stopping::All, jobs)),
+            rank: (-(at as f64), 0.0),
+        });
+        let rules = Rules { leftover: rule, ..Rules::default() };
+        let outcome = run_round(&offer, entrants.collect(), &rules, &mut Last);
+        outcome.entries.iter().map(Entry::granted_gpus).collect()
+    }
+
+    #[test]
+    fn one_job_of_each_holder_goes_on_before_the_draw() {
+        assert_eq!(left(Leftover::Random), vec![0, 0, 2]);
+        assert_eq!(left(Leftover::HoldersFirst), vec![0, 1, 1]);
+        assert_eq!(left(Leftover::WorstFirst), vec![0, 2, 0]);
+    }
+}
