@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from themis.auction import clear_auction
     from themis.auction_file import AuctionRequest, read_auction
     from themis.auction_outcome import AuctionOutcome
+    from themis.auditing import AuditReport, audit
     from themis.bids import AppState, Bid, Offer
     from themis.check import CheckReport, check_trace
     from themis.cluster import Cluster
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from themis.comparison import Comparison
     from themis.errors import (
         AgentError,
+        AuditError,
         ClusterError,
         PolicyAnswerError,
         PolicyError,
@@ -59,6 +61,8 @@ __all__ = [
     "AppView",
     "AuctionOutcome",
     "AuctionRequest",
+    "AuditError",
+    "AuditReport",
     "Bid",
     "CheckReport",
     "Cluster",
@@ -84,6 +88,7 @@ __all__ = [
     "Verdict",
     "Workload",
     "__version__",
+    "audit",
     "build_info",
     "check_trace",
     "clear_auction",
@@ -106,6 +111,7 @@ _HOMES = {
     "auction": ("clear_auction",),
     "auction_file": ("AuctionRequest", "read_auction"),
     "auction_outcome": ("AuctionOutcome",),
+    "auditing": ("AuditReport", "audit"),
     "bids": ("AppState", "Bid", "Offer"),
     "check": ("CheckReport", "check_trace"),
     "cluster": ("Cluster",),
@@ -113,6 +119,7 @@ _HOMES = {
     "comparison": ("Comparison",),
     "errors": (
         "AgentError",
+        "AuditError",
         "ClusterError",
         "PolicyAnswerError",
         "PolicyError",

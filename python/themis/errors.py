@@ -8,6 +8,7 @@ from __future__ import annotations
 
 __all__ = [
     "AgentError",
+    "AuditError",
     "ClusterError",
     "PolicyAnswerError",
     "PolicyError",
@@ -35,6 +36,10 @@ class ClusterError(ThemisError, ValueError):
 
 class PolicyError(ThemisError, ValueError):
     """A policy is unknown or unfit, or its answer was refused (:class:`PolicyAnswerError`)."""
+
+
+class AuditError(ThemisError):
+    """A result breaks an invariant of simulations: a fault of Themis, never of its user."""
 
 
 class PolicyAnswerError(PolicyError):

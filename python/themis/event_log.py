@@ -164,22 +164,20 @@ def _with_rho(table: pl.DataFrame, end_s: float, cut: str) -> pl.DataFrame:
         .otherwise(pl.lit("unfinished"))
     )
     reason = (
-        pl.when(hopeless & refused)
-        .then(pl.format("{} of {} jobs are rejected by the policy", "rejected", "jobs"))
-        .when(hopeless)
+        pl.when(hopeless & ~refused)
         .then(pl.lit("every job needs more GPUs than the cluster has of its types"))
         .when(~pl.col("ended") & (pl.col("arrival_s") > end_s))
         .then(pl.lit("arrives after the horizon"))
+        .when(refused)
+        .then(pl.format("{} of {} jobs are rejected by the policy: no rho", "rejected", "jobs"))
         .when(~pl.col("ended") & ideal.fill_null(value=False))
         .then(pl.lit(f"{cut}: rho counts the time so far and the rest alone"))
-        .when(refused)
-        .then(pl.format("{} of {} jobs are rejected by the policy", "rejected", "jobs"))
         .when(pl.col("infeasible") > 0)
         .then(pl.format("{} of {} jobs are infeasible", "infeasible", "jobs"))
         .when(~ideal.fill_null(value=False))
         .then(pl.lit("no work for GPUs: rho is undefined"))
     )
-    counted = ideal & ~hopeless
+    counted = ideal & ~hopeless & ~refused  # nobody gains by having work turned away
     return table.with_columns(
         state=state,
         reason=reason,

@@ -8,10 +8,11 @@ from collections.abc import Callable, Mapping
 from themis import _core
 from themis.agent_driver import anew, choose_agents, drivers
 from themis.agents import Agent, Agents
+from themis.auditing import audit as audit_result
 from themis.claims import claims, notes_of_lies, with_lies
 from themis.cluster import Cluster
 from themis.core_columns import workload_columns
-from themis.errors import PolicyError, ScenarioError
+from themis.errors import AuditError, PolicyError, ScenarioError
 from themis.event_log import result_frames
 from themis.policies import choose_policy
 from themis.policy import Policy
@@ -39,6 +40,7 @@ def simulate(  # noqa: PLR0913 - the contract's signature
     progress: Progress | None = None,
     profiles: Mapping[str, ProfileInput] | None = None,
     agents: Agents | None = None,
+    audit: bool = False,
     **settings: object,
 ) -> Result:
     """Return what `policy` does with `workload` on `cluster`.
@@ -65,6 +67,8 @@ def simulate(  # noqa: PLR0913 - the contract's signature
     agents
         App schedulers of one's own (docs/agents.md): a new :class:`themis.agents.Agent` by app id,
         or a function that makes one from an app's row of `workload.apps` (None: the built-in one).
+    audit
+        Check the result by :func:`themis.auditing.audit` before it is returned.
     **settings
         Fields of :class:`themis.settings.Settings`, such as ``lease_s=1200``;
         ``preset="nsdi20"`` for the paper's, with others laid over them.
@@ -81,6 +85,8 @@ def simulate(  # noqa: PLR0913 - the contract's signature
         A policy of one's own raised, or gave an answer that can't be carried out.
     AgentError
         An agent gave an answer that can't be carried out.
+    AuditError
+        `audit` is true, and the result breaks an invariant.
     """
     if not isinstance(workload, Workload):
         raise ScenarioError(f"workload is {workload!r}: expected a Workload, as of read_trace")
@@ -121,6 +127,8 @@ def simulate(  # noqa: PLR0913 - the contract's signature
         "themis_version": _core.__version__,
         "policy": name,
         "seed": seed,
+        "end_s": log["end_us"] / _US,
+        "agents": len(chosen),
         "settings": checked.model_dump(),
         "cluster": cluster.describe(),
         "workload": {
@@ -143,7 +151,12 @@ def simulate(  # noqa: PLR0913 - the contract's signature
         ],
     }
     inputs = Inputs(workload, cluster, dict(profiles or {}), own, agents=bool(chosen))
-    return Result(frames=frames, manifest=manifest, inputs=inputs)
+    result = Result(frames=frames, manifest=manifest, inputs=inputs)
+    if audit:
+        report = audit_result(result)
+        if not report.passed:
+            raise AuditError(report.to_text())
+    return result
 
 
 def core_inputs(

@@ -9,6 +9,7 @@ import pytest
 from tests.audit.audit import audit
 from tests.differential.small import Job, Search, play, workload
 
+from themis.auditing.rules import RULES
 from themis.cluster import Cluster
 from themis.policies import POLICIES
 from themis.result import Result
@@ -34,6 +35,12 @@ def plus(column: str, by: float, row: int = 0) -> Edit:
     )
 
 
+def to(column: str, value: str, row: int = 0) -> Edit:
+    at = pl.int_range(pl.len()) == row
+    changed = pl.when(at).then(pl.lit(value)).otherwise(column).alias(column)
+    return lambda table: table.with_columns(changed)
+
+
 @pytest.mark.parametrize("policy", [policy.name for policy in POLICIES])
 def test_sound_results_pass(policy: str) -> None:
     assert found(sound(policy)) == set()
@@ -43,31 +50,65 @@ def test_sound_results_pass(policy: str) -> None:
     ("table", "edit", "check"),
     [
         ("leases", plus("gpu_first", 1), "leases_name_gpus_that_exist"),
+        ("leases", plus("slot", 1), "leases_name_gpus_that_exist"),
+        ("leases", to("machine", "m9"), "leases_name_gpus_that_exist"),
+        ("leases", plus("gpus", 1), "leases_name_gpus_that_exist"),
         ("leases", lambda t: t.with_columns(pl.col("end_s") + 1), "no_gpu_is_used_twice"),
-        ("leases", plus("end_s", -1), "gpu_seconds_are_conserved"),
+        ("leases", lambda t: pl.concat([t, t.slice(0, 1)]), "no_gpu_is_used_twice"),
+        ("leases", plus("end_s", -1), "gpu_seconds_add_up"),
+        ("leases", plus("end_s", -1), "gpu_seconds_of_use_add_up"),
+        ("leases", plus("end_s", -1), "use_is_that_of_the_leases"),
         ("leases", plus("end_s", 1e6), "leases_lie_in_the_life_of_their_app"),
+        ("leases", plus("start_s", -1), "leases_lie_in_the_life_of_their_app"),
+        ("leases", to("app_id", "zz"), "leases_lie_in_the_life_of_their_app"),
+        ("leases", to("app_id", "b"), "gangs_are_whole"),
         ("leases", plus("end_s", -0.5), "leases_end_on_time"),
         ("leases", plus("renewals", 1), "causes_fit_the_policy"),
-        ("leases", lambda t: t.with_columns(cause=pl.lit("auction")), "causes_fit_the_policy"),
+        ("leases", to("cause", "auction"), "causes_fit_the_policy"),
+        ("leases", to("ended_by", "boredom"), "causes_fit_the_policy"),
         ("leases", lambda t: t.slice(1), "nothing_stands_idle_in_vain"),
+        ("leases", lambda t: t.slice(1), "jobs_start_with_their_gang"),
         ("leases", lambda t: t.with_columns(gpus=pl.lit(1, pl.Int64)), "gangs_are_whole"),
-        ("jobs", plus("gpu_s", 1e-6), "gpu_seconds_are_conserved"),
-        ("jobs", plus("work_gpu_s", -1.0), "every_job_has_one_final_state"),
-        ("jobs", plus("start_s", -1.0), "every_job_has_one_final_state"),
-        ("jobs", plus("preemptions", 1), "lone_jobs_can_be_replayed"),
-        ("jobs", lambda t: t.with_columns(state=pl.lit("killed")), "every_job_has_one_final_state"),
-        ("apps", plus("useful_gpu_s", 1e-3), "gpu_seconds_are_conserved"),
-        ("apps", plus("switching_gpu_s", 1e-3), "lone_jobs_can_be_replayed"),
+        ("jobs", plus("gpu_s", 1e-6), "gpu_seconds_add_up"),
+        ("jobs", plus("work_gpu_s", -1.0), "work_is_neither_lost_nor_invented"),
+        ("jobs", plus("work_gpu_s", 1.0), "work_is_neither_lost_nor_invented"),
+        ("jobs", plus("work_gpu_s", 1.0), "lone_jobs_did_the_work_of_their_leases"),
+        ("jobs", plus("start_s", -1.0), "jobs_have_one_final_state"),
+        ("jobs", plus("start_s", -1.0), "jobs_start_with_their_gang"),
+        ("jobs", plus("start_s", 1e6), "jobs_have_one_final_state"),
+        ("jobs", plus("submit_s", -1.0, row=1), "jobs_have_one_final_state"),
+        ("jobs", to("state", "killed"), "jobs_have_one_final_state"),
+        ("jobs", to("state", "lost"), "jobs_have_one_final_state"),
+        ("jobs", to("state", "unfinished"), "apps_end_with_their_jobs"),
+        ("jobs", to("state", "failed"), "counts_add_up"),
+        ("jobs", lambda t: t.slice(1), "counts_add_up"),
+        ("jobs", lambda t: pl.concat([t, t.slice(0, 1)]), "counts_add_up"),
+        ("jobs", plus("preemptions", 1), "counts_add_up"),
+        ("jobs", plus("preemptions", 1), "lone_jobs_did_the_work_of_their_leases"),
+        ("jobs", plus("migrations", 1), "lone_jobs_did_the_work_of_their_leases"),
+        ("apps", plus("useful_gpu_s", 1e-3), "gpu_seconds_add_up"),
+        ("apps", plus("switching_gpu_s", 1e-3), "lone_jobs_did_the_work_of_their_leases"),
+        ("apps", plus("migrations", 1), "counts_add_up"),
         ("apps", plus("end_s", 1.0), "apps_end_with_their_jobs"),
-        ("apps", plus("n_avg", 1e-3), "counts_of_active_apps"),
+        ("apps", plus("end_s", -1.0), "apps_end_with_their_jobs"),
+        ("apps", to("state", "infeasible"), "apps_end_with_their_jobs"),
+        ("apps", to("state", "waiting"), "apps_have_one_final_state"),
+        ("apps", plus("n_avg", 1e-3), "contention_is_that_of_the_lives"),
         ("apps", plus("t_id_s", 1e-3), "rho_is_its_definition"),
+        ("apps", plus("t_sh_s", 1e-3), "rho_is_its_definition"),
         ("apps", plus("rho", 1e-3), "rho_is_its_definition"),
-        ("apps", plus("rho_floor", 1e-3), "rho_is_its_definition"),
-        ("apps", plus("queue_s", 1.0), "queues_start_at_arrival"),
+        ("apps", plus("rho_floor", 1e3), "rho_is_its_definition"),
+        ("apps", plus("rho_floor", 1e-3), "ideal_times_are_those_of_the_definitions"),
+        ("apps", plus("queue_s", 1.0), "apps_have_one_final_state"),
+        ("apps", plus("first_gpu_s", -1.0), "apps_have_one_final_state"),
+        ("apps", plus("first_gpu_s", 1.0), "leases_lie_in_the_life_of_their_app"),
         ("usage", plus("gpus_used", -1), "use_is_that_of_the_leases"),
-        ("usage", plus("gpus_productive", -1), "gpu_seconds_are_conserved"),
+        ("usage", plus("gpus_used", 9), "use_is_in_order"),
+        ("usage", plus("gpus_productive", -1), "gpu_seconds_of_use_add_up"),
         ("usage", plus("active_apps", 1), "use_is_that_of_the_leases"),
-        ("usage", lambda t: t.reverse(), "use_is_that_of_the_leases"),
+        ("usage", plus("waiting_apps", 1, row=1), "use_is_that_of_the_leases"),
+        ("usage", lambda t: t.reverse(), "use_is_in_order"),
+        ("usage", lambda t: pl.concat([t.slice(0, 1), t]), "use_is_in_order"),
     ],
 )
 def test_forgeries_are_found(table: str, edit: Edit, check: str) -> None:
@@ -78,11 +119,18 @@ def test_forgeries_are_found(table: str, edit: Edit, check: str) -> None:
     assert check in found(Result(frames=frames, manifest=result.manifest))
 
 
+def test_every_rule_finds_some_forgery() -> None:
+    marks = test_forgeries_are_found.pytestmark  # type: ignore[attr-defined]
+    forged = {check for _, _, check in marks[0].args[1]}
+    elsewhere = {"apps_stay_below_their_caps", "auctions_are_in_order", "figures_are_finite"}
+    assert {rule.name for rule in RULES} - forged == elsewhere
+
+
 def test_forged_auctions_are_found() -> None:
     result = sound("themis")
     for edit in (plus("winners", 100), plus("offered_gpus", 100), plus("objective", 100.0)):
         frames = {**result.frames, "auctions": edit(result.auctions)}
-        assert "auctions_add_up" in found(Result(frames=frames, manifest=result.manifest))
+        assert "auctions_are_in_order" in found(Result(frames=frames, manifest=result.manifest))
 
 
 def test_a_lease_that_outlasts_a_waiting_app_is_found() -> None:
@@ -105,7 +153,7 @@ def test_forged_searches_are_found() -> None:
             lambda t: t.with_columns(state=pl.lit("done")),
             "halving_drops_the_worse_half",
         ),
-        (Search("fixed"), lambda t: t, "no_app_is_above_its_cap"),
+        (Search("fixed"), lambda t: t, "apps_stay_below_their_caps"),
     ):
         result = play("1x8", jobs, "themis", searches={"a": search})
         frames = {**result.frames, "jobs": edit(result.jobs)}

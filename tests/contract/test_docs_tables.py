@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from themis.auditing.rules import RULES
 from themis.cli.generate import text_value
 from themis.machine_lists import MACHINE_FORMATS
 from themis.policies import POLICIES
@@ -54,6 +55,11 @@ def test_every_policy_is_listed() -> None:
     rows = table(POLICY_PAGE, "policy")
     assert [words(row[0]) for row in rows] == [[one.name, *one.aliases] for one in POLICIES]
     assert [row[3] for row in rows] == [one.needs for one in POLICIES]
+
+
+def test_every_rule_of_the_audit_is_listed() -> None:
+    rows = [[words(name)[0], says] for name, says in table(SIMULATION, "rule")]
+    assert rows == [[rule.name, rule.says] for rule in RULES]
 
 
 def test_every_format_is_listed_with_its_options() -> None:

@@ -17,7 +17,7 @@ from themis.workload import Workload
 RUNS = settings(
     derandomize=True,
     deadline=None,
-    max_examples=150,
+    max_examples=80,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 NAMES = st.sampled_from(sorted(TWINS))

@@ -7,13 +7,12 @@ from collections.abc import Mapping, Sequence
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.audit import of_gpus, of_time
-from tests.audit.facts import Facts
 from tests.differential.small import Search, workload
 from tests.property.test_searches import Case, cases
 
 import themis
 from themis.agents import Agent, AppView, Demand, Goal, JobReport, Verdict
+from themis.auditing import audit
 
 
 class Gambler(Agent):
@@ -78,12 +77,7 @@ def test_random_decisions_add_up(case: Case, seed: int) -> None:
     load, cluster = workload(listed, searches=plain), themis.Cluster.parse(spec)
     agents = {app: Gambler(seed) for app in searches}
     result = themis.simulate(load, cluster, agents=agents, **options)
-    facts = Facts(result, load, cluster)
-    checks = (
-        of_gpus.no_gpu_is_used_twice,
-        of_time.gpu_seconds_are_conserved,
-    )
-    assert [problem for check in checks for problem in check(facts)] == []
+    assert audit(result, load, cluster).findings == ()
     asked = dict(load.jobs.select("job_id", "serial_time_s").iter_rows())
     for job, state, done in result.jobs.select("job_id", "state", "work_gpu_s").iter_rows():
         assert -1e-6 <= done <= asked[job] + 1e-6

@@ -271,7 +271,7 @@ def test_a_policy_that_serves_nobody_ends(*, reject: bool) -> None:
     if reject:
         assert result.jobs["reason"].to_list()[:2] == ["closed", "closed"]
         assert result.jobs["end_s"].to_list()[:2] == [0.0, 3.0]
-        assert result.apps["reason"][0] == "2 of 2 jobs are rejected by the policy"
+        assert result.apps["reason"][0] == "2 of 2 jobs are rejected by the policy: no rho"
         assert result.apps["rho"][0] is None
     else:
         assert result.apps["reason"][0].startswith("the policy never served it: rho counts")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from themis.cli.console import note, print_json, print_table
+from themis.cli.exits import ExitCode
 from themis.cli.options import force_option, json_option, quiet_option, threads_option
 from themis.cli.progress import progress_bar
 from themis.cli.results import check_output, metric_table, say_remarks
@@ -20,6 +21,7 @@ from themis.cli.scenario_flags import (
 )
 
 if TYPE_CHECKING:
+    from themis.auditing import AuditReport
     from themis.result import Result
     from themis.scenario import Experiment
 
@@ -33,15 +35,24 @@ __all__ = ["check_policy", "run"]
 @click.option(
     "--print-scenario", is_flag=True, help="Write the scenario that the flags mean; run nothing."
 )
+@click.option(
+    "--audit",
+    "audited",
+    is_flag=True,
+    help="Check every invariant of the result; exit code 4 if not.",
+)
 @force_option
 @threads_option
 @json_option
 @quiet_option
+@click.pass_context
 def run(
+    context: click.Context,
     *,
     flags: ScenarioFlags,
     out: str | None,
     print_scenario: bool,
+    audited: bool,
     force: bool,
     as_json: bool,
     quiet: bool,
@@ -67,10 +78,23 @@ def run(
     say_remarks(experiment.workload, [result.manifest], quiet=quiet)
     if out is not None:
         result.write(out, force=force)
+    report = audit(result) if audited else None
     if as_json:
         place = None if out is None else str(Path(out).absolute())
-        print_json({"manifest": result.manifest, "summary": result.summary(), "path": place})
-        return
+        checked = {} if report is None else {"audit": report.to_json()}
+        print_json(
+            {"manifest": result.manifest, "summary": result.summary(), "path": place, **checked}
+        )
+    else:
+        show(result, experiment, out, quiet=quiet)
+        if report is not None:
+            click.echo(report.to_text())
+    if report is not None and not report.passed:
+        context.exit(ExitCode.CHECK_FAILED)
+
+
+def show(result: Result, experiment: Experiment, out: str | None, *, quiet: bool) -> None:
+    """Print the metrics of a result, and where it is kept."""
     print_table(
         metric_table(
             f"{result.policy} on {experiment.cluster}, seed {result.seed}",
@@ -81,6 +105,13 @@ def run(
         note("nothing was kept; --out DIR keeps the result", quiet=quiet)
     else:
         click.echo(f"result: {Path(out).absolute()}")
+
+
+def audit(result: Result) -> AuditReport:
+    """Check every invariant of a result."""
+    from themis.auditing import audit as audit_result  # noqa: PLC0415 - on use
+
+    return audit_result(result)
 
 
 def check_policy(name: str) -> None:

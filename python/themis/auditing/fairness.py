@@ -1,0 +1,126 @@
+"""Fairness figures from arrivals and ends."""
+
+from __future__ import annotations
+
+import bisect
+from itertools import accumulate, pairwise
+
+import polars as pl
+
+from themis.auditing.run import Run, problems, us
+
+__all__ = [
+    "auctions_are_in_order",
+    "contention_is_that_of_the_lives",
+    "figures_are_finite",
+    "rho_is_its_definition",
+]
+
+
+def _differ(one: pl.Expr, other: pl.Expr) -> pl.Expr:
+    most = pl.max_horizontal(1.0, one.abs(), other.abs())
+    return (one - other).abs() > 1e-9 * most
+
+
+def contention_is_that_of_the_lives(run: Run) -> pl.DataFrame:
+    """n_avg is the mean number of active apps between an app's arrival and its end, 1 at least."""
+    lives = run.active.select("app_id", "arrival_us", "gpu_end_us")
+    turns = sorted(
+        [(start, 1) for start in lives["arrival_us"]] + [(end, -1) for end in lives["gpu_end_us"]]
+    )
+    times: list[int] = [at for at, _ in turns]
+    counts: list[int] = list(accumulate(change for _, change in turns))
+    lasts = [after - at for at, after in pairwise(times)]
+    # Whole numbers without a limit: app-microseconds of long traces need more than 64 bits.
+    areas = [0, *accumulate(count * last for count, last in zip(counts, lasts, strict=False))]
+
+    def area(at: int) -> int:
+        last = bisect.bisect_right(times, at) - 1
+        return areas[last] + counts[last] * (at - times[last])
+
+    n_avg = [
+        max(1.0, (area(end) - area(start)) / (end - start)) if end > start else None
+        for start, end in lives.select("arrival_us", "gpu_end_us").rows()
+    ]
+    truth = lives.with_columns(n_avg_of_lives=pl.Series(n_avg, dtype=pl.Float64))
+    apps = run.apps.select("app_id", "n_avg").join(
+        truth, on="app_id", how="left", maintain_order="left"
+    )
+    told, found = pl.col("n_avg"), pl.col("n_avg_of_lives")
+    return problems(
+        apps,
+        {
+            "below 1": told < 1,
+            "has no work for GPUs by then": told.is_not_null() & pl.col("arrival_us").is_null(),
+            "is missing": told.is_null() & pl.col("arrival_us").is_not_null(),
+            "not that of arrivals and ends": _differ(told, found),
+        },
+        *apps.columns,
+    )
+
+
+def rho_is_its_definition(run: Run) -> pl.DataFrame:
+    """The figure rho is T_SH / T_ID, at least rho_floor; T_SH is the time that the app took.
+
+    It is a bound for an app that is unfinished; an app without it says why.
+    """
+    rho, shared, ideal = pl.col("rho"), pl.col("t_sh_s"), pl.col("t_id_s")
+    is_open = pl.col("state") == "unfinished"
+    took_s = (pl.col("gpu_end_us") - pl.col("arrival_us")) / 1e6
+    return problems(
+        run.apps,
+        {
+            "not T_SH / T_ID": _differ(rho, shared / ideal),
+            "no rho, and no reason": rho.is_null() & pl.col("reason").is_null(),
+            "rho without T_SH and T_ID": rho.is_not_null() & (shared.is_null() | ideal.is_null()),
+            "a bound, or not": rho.is_not_null() & (pl.col("rho_is_bound") != is_open),
+            "T_SH is not the time that it took": ~is_open & _differ(shared, took_s),
+            "T_SH is below the time so far": is_open & (shared < took_s * (1 - 1e-9) - 1e-6),
+            "below its floor": ~is_open
+            & (rho < pl.col("rho_floor") - 1e-6 / ideal - 1e-9 * (1 + rho)),
+            "placement score": ~pl.col("placement_score").is_between(0, 1 + 1e-9),
+        },
+        *("app_id", "state", "rho", "rho_is_bound", "rho_floor", "t_sh_s", "t_id_s", "reason"),
+        *("arrival_us", "gpu_end_us", "placement_score"),
+    )
+
+
+def auctions_are_in_order(run: Run) -> pl.DataFrame:
+    """An auction a decision at most: winners are bidders are active, GPUs and bounds add up."""
+    auctions = run.result.auctions.with_columns(at_us=us("at_s"))
+    objective = pl.col("objective")
+    most = run.result.usage["gpus_total"].max()
+    slack = 1e-9 * pl.max_horizontal(1.0, objective.abs())
+    return problems(
+        auctions,
+        {
+            "the policy holds none": pl.lit(run.result.policy != "themis"),
+            "not after the one before": pl.col("at_us") <= pl.col("at_us").shift(),
+            "nothing on offer": pl.col("offered_gpus") < 1,
+            "more on offer than exists": pl.col("offered_gpus") > (most if most is not None else 0),
+            "more left than offered": ~pl.col("leftover_gpus").is_between(
+                0, pl.col("offered_gpus")
+            ),
+            "more winners than bidders": ~pl.col("winners").is_between(0, pl.col("bidders")),
+            "more bidders than apps": pl.col("bidders") > pl.col("active_apps"),
+            "c out of order": ~(
+                (pl.col("min_c") >= 0)
+                & (pl.col("min_c") <= pl.col("mean_c") + 1e-12)
+                & (pl.col("mean_c") <= 1 + 1e-12)
+            ),
+            "above its bound": objective > pl.col("upper_bound") + slack,
+            "gap below 0": pl.col("gap") < 0,
+        },
+        *auctions.columns,
+    )
+
+
+def figures_are_finite(run: Run) -> pl.DataFrame:
+    """No figure is infinite or NaN: what is undefined is null."""
+    summary = run.result.summary()
+    bad = [
+        (name, str(value))
+        for name, value in summary.items()
+        if isinstance(value, float) and not -1e300 < value < 1e300  # noqa: PLR2004 - NaN too
+    ]
+    return pl.DataFrame(bad, schema={"figure": pl.String, "value": pl.String}, orient="row")
