@@ -80,7 +80,7 @@ FLAGS = {
         "--json",
         "--help",
     },
-    "run": SCENARIO_FLAGS | {"--policy"},
+    "run": SCENARIO_FLAGS | {"--policy", "--audit"},
     "compare": SCENARIO_FLAGS | {"--policies", "--seeds", "--baseline"},
     "sweep": SCENARIO_FLAGS
     | {"--policy", "--axis", "--seeds", "--backend", "--workers", "--summaries-only"},
