@@ -50,7 +50,7 @@ def test_a_stored_result_is_audited_without_its_inputs(tmp_path: Path) -> None:
         "work_is_neither_lost_nor_invented",
         "lone_jobs_did_the_work_of_their_leases",
     )
-    assert "not checked without the workload or cluster: leases_name" in report.to_text()
+    assert "not checked (workload or cluster unknown, or agents): leases_name" in report.to_text()
 
 
 def test_a_report_names_the_rule_and_the_rows() -> None:

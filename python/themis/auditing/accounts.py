@@ -227,8 +227,7 @@ def lone_jobs_did_the_work_of_their_leases(run: Run) -> pl.DataFrame:
 
 def _spans_of_lone_jobs(run: Run) -> pl.DataFrame:
     """Times in which an app of one job holds the same GPUs, or none, with S of their place."""
-    known = not run.has_agents  # else a job may use fewer GPUs, or more
-    lone = run.jobs.filter((pl.len().over("app_id") == 1) & pl.col("works") & known)
+    lone = run.jobs.filter((pl.len().over("app_id") == 1) & pl.col("works"))
     lone = lone.join(run.slowdowns, on="job_id").select(
         "app_id", "gpus_max", "checkpoint_us", "s0", "s1", "s2", "s3"
     )

@@ -45,7 +45,7 @@ class AuditReport:
     rules
         Names of the rules that were checked.
     skipped
-        Those that would have needed the workload or the cluster.
+        Those that would have needed the workload or the cluster, or a run without agents.
     findings
         Those that rows break.
     """
@@ -82,5 +82,7 @@ class AuditReport:
         if self.findings:
             checked = f"audit: {len(self.findings)} of {len(self.rules)} rules are broken"
         if self.skipped:
-            checked += f"; not checked without the workload or cluster: {', '.join(self.skipped)}"
+            checked += (
+                f"; not checked (workload or cluster unknown, or agents): {', '.join(self.skipped)}"
+            )
         return "\n".join([checked, *(found.to_text() for found in self.findings)])

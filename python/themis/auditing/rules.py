@@ -26,6 +26,9 @@ class Rule:
     check: Callable[[Run], pl.DataFrame]
     needs_workload: bool = False
     needs_cluster: bool = False
+    holds_with_agents: bool = True
+    """False for a rule on when an app's work for GPUs ends, or how large its jobs are: agents drop
+    jobs before they are submitted, and resize them."""
 
     @property
     def name(self) -> str:
@@ -41,7 +44,8 @@ class Rule:
     def can_check(self, run: Run) -> bool:
         """Whether a run has what the rule needs."""
         workload = run.workload is not None or not self.needs_workload
-        return workload and (run.cluster is not None or not self.needs_cluster)
+        cluster = run.cluster is not None or not self.needs_cluster
+        return workload and cluster and (self.holds_with_agents or not run.has_agents)
 
 
 RULES = (
@@ -59,12 +63,17 @@ RULES = (
     Rule(accounts.counts_add_up),
     Rule(accounts.gpu_seconds_add_up),
     Rule(accounts.work_is_neither_lost_nor_invented, needs_workload=True),
-    Rule(accounts.lone_jobs_did_the_work_of_their_leases, needs_workload=True, needs_cluster=True),
+    Rule(
+        accounts.lone_jobs_did_the_work_of_their_leases,
+        needs_workload=True,
+        needs_cluster=True,
+        holds_with_agents=False,
+    ),
     Rule(accounts.use_is_in_order),
-    Rule(accounts.use_is_that_of_the_leases),
+    Rule(accounts.use_is_that_of_the_leases, holds_with_agents=False),
     Rule(accounts.gpu_seconds_of_use_add_up),
-    Rule(fairness.contention_is_that_of_the_lives),
-    Rule(fairness.rho_is_its_definition),
+    Rule(fairness.contention_is_that_of_the_lives, holds_with_agents=False),
+    Rule(fairness.rho_is_its_definition, holds_with_agents=False),
     Rule(fairness.auctions_are_in_order),
     Rule(fairness.figures_are_finite),
 )
