@@ -81,6 +81,23 @@ def test_profiles_of_the_run_are_needed_to_replay_it() -> None:
     assert themis.audit(result).passed
 
 
+@pytest.mark.parametrize("policy", ["themis", "tiresias", "fifo"])
+def test_types_of_other_speeds_are_audited(policy: str) -> None:
+    speeds = {"resnet50": {"speeds": {"a": 2.0, "b": 0.5}}, "inception3": {"speeds": {"b": 3.0}}}
+    result = themis.simulate(
+        themis.generate("demo", seed=0, apps=6),
+        Cluster.parse("1x(2x2:a)+1x(2x2:b)"),
+        policy=policy,
+        profiles=speeds,  # type: ignore[arg-type] # tables of speeds alone
+    )
+    report = themis.audit(result)
+    assert (report.findings, report.skipped) == ((), ())
+    faster = result.jobs.with_columns(pl.col("work_gpu_s") * 1.01)
+    frames = {**result.frames, "jobs": faster}
+    found = themis.audit(Result(frames, result.manifest, result.inputs)).findings
+    assert "work_is_neither_lost_nor_invented" in {one.rule for one in found}
+
+
 def test_simulate_raises_what_an_audit_finds(monkeypatch: pytest.MonkeyPatch) -> None:
     assert themis.simulate(workload(JOBS), Cluster.parse("2x2"), audit=True).policy == "themis"
     monkeypatch.setattr(

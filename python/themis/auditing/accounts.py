@@ -30,7 +30,11 @@ def gpu_seconds_add_up(run: Run) -> pl.DataFrame:
     gpu_us = pl.col("gpus") * (pl.col("end_us") - pl.col("start_us"))
     leased = run.leases.group_by("app_id").agg(leased_gpu_us=gpu_us.sum())
     of_jobs = run.jobs.group_by("app_id").agg(
-        jobs_gpu_us=us("gpu_s").sum(), work_gpu_s=pl.col("work_gpu_s").sum()
+        jobs_gpu_us=us("gpu_s").sum(),
+        # In GPU-seconds of the fastest type that each may use; unknown without the workload.
+        work_gpu_s=pl.when(pl.col("fastest").is_not_null().all()).then(
+            (pl.col("work_gpu_s") / pl.col("fastest")).sum()
+        ),
     )
     apps = run.apps.with_columns(gpu_us=us("gpu_s"), parts_gpu_s=pl.sum_horizontal(_PARTS))
     for part in (leased, of_jobs):
@@ -64,9 +68,12 @@ def work_is_neither_lost_nor_invented(run: Run) -> pl.DataFrame:
             & (pl.col("state") == "done")
             & ~at_target
             & _differ(did, asked),
-            "more work than it has": did > asked * (1 + 1e-12) + 1e-9,
+            # Whole microseconds on the fastest type.
+            "more work than it has": did
+            > asked * (1 + 1e-12) + 1e-6 * pl.col("fastest").fill_null(1),
             "less than none": did < 0,
-            "more work than its GPU time": did > pl.col("gpu_s") * (1 + 1e-9) + 1e-6,
+            "more work than its GPU time": did
+            > pl.col("gpu_s") * pl.col("fastest") * (1 + 1e-9) + 1e-6,
         },
         *("job_id", "state", "asked_gpu_us", "work_gpu_s", "gpu_s"),
     )
@@ -196,7 +203,7 @@ def lone_jobs_did_the_work_of_their_leases(run: Run) -> pl.DataFrame:
     ran_us = (pl.col("until_us") - pl.max_horizontal("at_us", "works_from_us")).clip(0) * (
         pl.col("held") > 0
     )
-    rate = pl.min_horizontal("held", "gpus_max") / pl.col("slowdown")
+    rate = pl.min_horizontal("held", "gpus_max") / pl.col("slowdown") * pl.col("speed").fill_null(0)
     lasts_us = pl.col("until_us") - pl.col("at_us")
     replayed = spans.group_by("app_id", maintain_order=True).agg(
         replayed_gpu_s=(ran_us * rate).sum() / 1e6,
@@ -228,8 +235,10 @@ def lone_jobs_did_the_work_of_their_leases(run: Run) -> pl.DataFrame:
 def _spans_of_lone_jobs(run: Run) -> pl.DataFrame:
     """Times in which an app of one job holds the same GPUs, or none, with S of their place."""
     lone = run.jobs.filter((pl.len().over("app_id") == 1) & pl.col("works"))
-    lone = lone.join(run.slowdowns, on="job_id").select(
-        "app_id", "gpus_max", "checkpoint_us", "s0", "s1", "s2", "s3"
+    lone = (
+        lone.join(run.slowdowns, on="job_id")
+        .join(run.kinds, on="job_id")
+        .select("app_id", "gpus_max", "checkpoint_us", "speeds", "s0", "s1", "s2", "s3")
     )
     ends = run.apps.select("app_id", "last_us")
     changes = run.held.join(lone.select("app_id"), on="app_id", how="semi").sort("app_id", "at_us")
@@ -239,7 +248,7 @@ def _spans_of_lone_jobs(run: Run) -> pl.DataFrame:
     )
     spans = changes.join(ends, on="app_id", maintain_order="left").with_columns(until_us=until)
     spans = spans.filter(pl.col("at_us") < pl.col("last_us"))
-    sets = _gpu_sets(run, spans)
+    sets = _gpu_sets(run, spans.join(lone.select("app_id", "speeds"), on="app_id"))
     level = (
         pl.when(pl.col("slots") == 1)
         .then("s0")
@@ -272,20 +281,25 @@ def _gpu_sets(run: Run, spans: pl.DataFrame) -> pl.DataFrame:
         "end_us",
         "rack",
         "number",
+        "type",
         slot_id=pl.struct("number", "slot"),
         low=first,
         high=first + pl.col("gpus"),
     )
-    covering = spans.select("app_id", "at_us").join(leases, on="app_id")
+    covering = spans.select("app_id", "at_us", "speeds").join(leases, on="app_id")
     covering = covering.filter(
         (pl.col("start_us") <= pl.col("at_us")) & (pl.col("at_us") < pl.col("end_us"))
     )
     lows, highs = (sums.gather(covering[name]).to_numpy() for name in ("low", "high"))
     return (
-        covering.with_columns(mark=pl.Series(highs - lows).reinterpret(signed=True))
+        covering.with_columns(
+            mark=pl.Series(highs - lows).reinterpret(signed=True),
+            speed=run.speed(covering["speeds"], covering["type"]),
+        )
         .group_by("app_id", "at_us")
         .agg(
             gpu_set=pl.col("mark").sum(),
+            speed=pl.col("speed").min(),
             slots=pl.col("slot_id").n_unique(),
             machines=pl.col("number").n_unique(),
             racks=pl.col("rack").n_unique(),

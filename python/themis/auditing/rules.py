@@ -11,6 +11,7 @@ from themis.auditing import accounts, fairness, of_gpus, states
 from themis.auditing.report import AuditReport, Finding
 from themis.auditing.run import Run
 from themis.cluster import Cluster
+from themis.profiles import ProfileInput
 from themis.result import Result
 from themis.workload import Workload
 
@@ -85,7 +86,7 @@ def audit(
     workload: Workload | None = None,
     cluster: Cluster | None = None,
     *,
-    profiles: Mapping[str, tuple[float, float, float, float]] | None = None,
+    profiles: Mapping[str, ProfileInput] | None = None,
 ) -> AuditReport:
     """Return which invariants of a simulation a result breaks, from its tables alone.
 

@@ -8,12 +8,12 @@ from functools import cached_property
 import polars as pl
 
 from themis.cluster import Cluster
+from themis.core_columns import jobs_by_app
+from themis.job_speeds import JobSpeeds, job_speeds
 from themis.policies import POLICIES
-from themis.profiles import COLD_START, PROFILES, Profile
+from themis.profiles import COLD_START, ProfileInput, read_profiles
 from themis.result import Result
 from themis.workload import Workload
-
-Scores = tuple[float, float, float, float]
 
 __all__ = ["GANG", "WITHOUT_LEASES", "Run", "problems", "us"]
 
@@ -44,7 +44,7 @@ class Run:
     workload, cluster
         What was played, and on what; None: rules that need them are left out.
     profiles
-        Placement scores by name, beside the built-in profiles.
+        Profiles of the run by name, beside the built-in ones.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class Run:
         result: Result,
         workload: Workload | None,
         cluster: Cluster | None,
-        profiles: Mapping[str, Scores],
+        profiles: Mapping[str, ProfileInput],
     ) -> None:
         self.result = result
         self.workload = workload
@@ -107,15 +107,17 @@ class Run:
     def jobs(self) -> pl.DataFrame:
         """The jobs with their times, and `works`: it took or could have taken GPUs.
 
-        With the workload also `asked_gpu_us`, its work.
+        With the workload also `asked_gpu_us`, its work, and `fastest`, the speed that it counts in.
         """
         jobs = self.result.jobs.with_columns(
             submit_us=us("submit_s"), start_us=us("start_s"), end_us=us("end_s")
         )
         empty = (pl.col("state") == "done") & (pl.col("work_gpu_s") == 0)
-        if self.workload is not None:
-            asked = self.workload.jobs.select("job_id", asked_gpu_us=us("serial_time_s"))
-            jobs = jobs.join(asked, on="job_id", how="left", maintain_order="left")
+        if self.workload is None:
+            jobs = jobs.with_columns(fastest=pl.lit(None, pl.Float64))
+        else:
+            kinds = self.kinds.drop("speeds")
+            jobs = jobs.join(kinds, on="job_id", how="left", maintain_order="left")
             empty = pl.col("asked_gpu_us") == 0
         fits = GANG.is_between(1, self.gpus) & (pl.col("state") != "infeasible")
         return jobs.with_columns(works=fits & ~empty)
@@ -156,12 +158,35 @@ class Run:
         return _steps(self.leases)
 
     @cached_property
+    def _speeds(self) -> JobSpeeds | None:
+        """Speeds of the workload's jobs in their order; None: one type, or no cluster is known."""
+        if self.workload is None or self.cluster is None:
+            return None
+        return job_speeds(jobs_by_app(self.workload), self.cluster, read_profiles(self.profiles)[1])
+
+    @cached_property
+    def kinds(self) -> pl.DataFrame:
+        """The jobs of the workload: work, speed of the `fastest` type, row of speeds."""
+        if self.workload is None:
+            raise AssertionError("invariant: the rule says that it needs the workload")
+        jobs = jobs_by_app(self.workload).select("job_id", asked_gpu_us=us("serial_time_s"))
+        if self._speeds is None:
+            return jobs.with_columns(speeds=pl.lit(0), fastest=pl.lit(None, pl.Float64))
+        fastest, row = pl.Series(self._speeds.fastest), pl.Series(self._speeds.row)
+        return jobs.with_columns(speeds=row, fastest=fastest)
+
+    def speed(self, rows: pl.Series, types: pl.Series) -> pl.Series:
+        """Return speeds on GPU types by number."""
+        if self._speeds is None:
+            raise AssertionError("invariant: the rule says that it needs workload and cluster")
+        return pl.Series(self._speeds.table[rows.to_numpy(), types.to_numpy()])
+
+    @cached_property
     def slowdowns(self) -> pl.DataFrame:
         """S of each job by locality (`s0` to `s3`), and its `checkpoint_us`."""
         if self.workload is None:
             raise AssertionError("invariant: the rule says that it needs the workload")
-        given = {name: Profile.from_scores(row, name=name) for name, row in self.profiles.items()}
-        known = {**PROFILES, **given}
+        known = read_profiles(self.profiles)[0]
         table = pl.DataFrame(
             [(name, *row) for name, row in known.items()],
             schema={"profile": pl.String, **dict.fromkeys(("s0", "s1", "s2", "s3"), pl.Float64)},
@@ -179,10 +204,12 @@ class Run:
 
     @cached_property
     def machines(self) -> pl.DataFrame:
-        """machine, rack, and GPUs of it (`has`) and of a slot (`slot_gpus`)."""
+        """machine, rack, GPUs of it (`has`) and of a slot (`slot_gpus`), number of its `type`."""
         if self.cluster is None:
             raise AssertionError("invariant: the rule says that it needs the cluster")
-        return self.cluster.machines.select("machine", "rack", "slot_gpus", has="gpus")
+        types = {name: number for number, name in enumerate(self.cluster.gpu_types)}
+        number = pl.col("gpu_type").replace_strict(types, return_dtype=pl.Int64)
+        return self.cluster.machines.select("machine", "rack", "slot_gpus", has="gpus", type=number)
 
 
 def _steps(leases: pl.DataFrame, *by: str) -> pl.DataFrame:
