@@ -201,7 +201,7 @@ def _slots(cluster: Cluster) -> list[tuple[str, str, int]]:
 def _bids(columns: Mapping[str, Any]) -> pl.DataFrame:
     frame = pl.DataFrame(dict(columns), schema_overrides={"reason": pl.String})
     return frame.select(
-        (pl.col("at_us") / _US).alias("at_s"),
+        pl.Series("at_s", columns["at_us"] / _US),  # polars rounds a division otherwise than numpy
         "visible",
         _rho(columns["log_v_empty"]).alias("rho_empty"),
         _rho(columns["best_log_v"]).alias("best_rho"),
