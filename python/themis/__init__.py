@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from themis.auction_outcome import AuctionOutcome
     from themis.auditing import AuditReport, audit
     from themis.bids import AppState, Bid, Offer
+    from themis.capacity import read_capacity
     from themis.check import CheckReport, check_trace
     from themis.cluster import Cluster
     from themis.comparing import compare
@@ -49,7 +50,6 @@ if TYPE_CHECKING:
     from themis.sweeps import Sweep, load_sweep, sweep
     from themis.synthetic import generate
     from themis.traces import read_trace
-    from themis.traces.helios_capacity import read_capacity
     from themis.workload import Workload
 
 __all__ = [
@@ -113,6 +113,7 @@ _HOMES = {
     "auction_outcome": ("AuctionOutcome",),
     "auditing": ("AuditReport", "audit"),
     "bids": ("AppState", "Bid", "Offer"),
+    "capacity": ("read_capacity",),
     "check": ("CheckReport", "check_trace"),
     "cluster": ("Cluster",),
     "comparing": ("compare",),
@@ -138,7 +139,6 @@ _HOMES = {
     "settings": ("Settings",),
     "simulation": ("simulate",),
     "traces": ("read_trace",),
-    "traces.helios_capacity": ("read_capacity",),
     "workload": ("Workload",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}

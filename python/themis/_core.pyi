@@ -26,6 +26,7 @@ class Cluster:
         gpus: npt.NDArray[np.uint32],
         slot_gpus: npt.NDArray[np.uint32],
         gpu_type: npt.NDArray[np.uint32],
+        capacity: Mapping[str, npt.NDArray[Any]] | None = None,
     ) -> Cluster: ...
     @property
     def gpus(self) -> int: ...

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING
@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from themis.arguments import path as path_argument
+from themis.capacity import capacity_columns, checked_capacity, no_changes
 from themis.cluster_spec import PRESETS, MachineKind, parse_spec, spec_text
 from themis.errors import ClusterError
 from themis.nearest import nearest
@@ -46,18 +47,22 @@ class Cluster:
         One row a machine: machine (String, unique), rack (String), gpu_type (String), gpus
         (Int64, at least 1), slot_gpus (Int64, GPUs on one fast link; the last slot takes the
         remainder). Ties between machines are broken by this order.
+    capacity
+        Changes of what machines have (:meth:`with_capacity`); none by default.
 
     Raises
     ------
     ClusterError
         There is no machine, a name stands twice, a count is out of range, or the cluster has more
-        than 16,777,216 GPUs.
+        than 16,777,216 GPUs. Or :attr:`capacity` breaks a rule of :meth:`with_capacity`.
     """
 
     machines: pl.DataFrame
+    capacity: pl.DataFrame = field(default_factory=no_changes)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "machines", _checked(self.machines))
+        object.__setattr__(self, "capacity", checked_capacity(self.capacity, self.machines))
 
     @classmethod
     def uniform(
@@ -195,7 +200,8 @@ class Cluster:
         """Return the cluster that a TOML file describes.
 
         The file has either ``spec = "8x(8x8)"`` or ``[[machines]]`` tables with machine, gpus, and
-        optionally rack, gpu_type, slot_gpus.
+        optionally rack, gpu_type, slot_gpus; and ``[[capacity]]`` tables, if the capacity changes
+        (:meth:`with_capacity`).
 
         Raises
         ------
@@ -216,22 +222,19 @@ class Cluster:
 
     @classmethod
     def _from_document(cls, document: dict[str, object]) -> Cluster:
-        unknown = [key for key in document if key not in ("spec", "machines")]
+        unknown = [key for key in document if key not in ("spec", "machines", "capacity")]
         if unknown:
-            raise ClusterError(f"key {unknown[0]!r} is unknown: expected spec or machines")
+            raise ClusterError(
+                f"key {unknown[0]!r} is unknown: expected spec, machines or capacity"
+            )
+        if "capacity" in document:
+            rest = {key: value for key, value in document.items() if key != "capacity"}
+            return cls._from_document(rest).with_capacity(_rows("capacity", document["capacity"]))
         match document:
             case {"spec": str(spec), **rest} if not rest:
                 return cls.parse(spec)
             case {"machines": list(rows), **rest} if not rest and rows:
-                if not all(isinstance(row, dict) for row in rows):
-                    raise ClusterError("machines: expected tables")
-                columns = list(dict.fromkeys(key for row in rows for key in row))
-                try:
-                    data = {key: [row.get(key) for row in rows] for key in columns}
-                    frame = pl.DataFrame(data, strict=True)
-                except (TypeError, pl.exceptions.PolarsError) as error:
-                    raise ClusterError(f"machines: {error}") from error
-                return cls.from_frame(frame)
+                return cls.from_frame(_rows("machines", rows))
         raise ClusterError("expected either spec (text) or machines (tables)")
 
     @classmethod
@@ -243,9 +246,31 @@ class Cluster:
         ]
         return cls(pl.DataFrame(rows, schema=_SCHEMA, orient="row"))
 
+    def with_capacity(self, changes: pl.DataFrame) -> Cluster:
+        """Return this cluster with machines that join, leave, fail or are repaired.
+
+        Parameters
+        ----------
+        changes
+            One row a change: machine (String), at_s (seconds on the workload's clock), gpus (what
+            the machine has from then on, 0 to what the machine list says), and optionally cause:
+            ``"planned"`` (default: GPUs in use leave when their leases end), ``"evicted"``
+            (they leave at once; jobs save their state), ``"failure"`` (they are gone at once; jobs
+            go back to their last checkpoints) or ``"repair"``. A machine has all of its GPUs until
+            its first row; rows at 0 or before say what it has at the start. Any order of the rows
+            gives the same cluster. :func:`themis.read_capacity` reads such a frame.
+
+        Raises
+        ------
+        ClusterError
+            A column is missing or unknown, a machine unknown, a value out of range, or two rows
+            tell of a machine at one instant.
+        """
+        return Cluster(self.machines, changes)
+
     @property
     def gpus(self) -> int:
-        """GPUs of the whole cluster (R_C of the paper)."""
+        """GPUs of all machines (R_C of the paper, where the capacity does not change)."""
         return int(self.machines.get_column("gpus").sum())
 
     @property
@@ -266,6 +291,7 @@ class Cluster:
             "machines": self.machines.height,
             "racks": self.racks,
             "gpu_types": list(self.gpu_types),
+            **({"capacity_changes": self.capacity.height} if self.capacity.height else {}),
         }
 
     def __str__(self) -> str:
@@ -299,7 +325,22 @@ class Cluster:
             self.machines.get_column("gpus").to_numpy().astype(np.uint32),
             self.machines.get_column("slot_gpus").to_numpy().astype(np.uint32),
             np.array([types[name] for name in self.machines["gpu_type"]], dtype=np.uint32),
+            capacity_columns(self.capacity, self.machines) if self.capacity.height else None,
         )
+
+
+def _rows(key: str, rows: object) -> pl.DataFrame:
+    """Return tables of a TOML file as a frame."""
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise ClusterError(f"{key}: expected tables")
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    data = {name: [row.get(name) for row in rows] for name in columns}
+    # Whole numbers of seconds are numbers of seconds.
+    kinds = {"at_s": pl.Float64()} if "at_s" in data else {}
+    try:
+        return pl.DataFrame(data, schema_overrides=kinds, strict=True)
+    except (TypeError, pl.exceptions.PolarsError) as error:
+        raise ClusterError(f"{key}: {error}") from error
 
 
 def _check_count(name: str, count: object) -> None:

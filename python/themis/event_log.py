@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from themis.capacity import CAUSES
 from themis.cluster import Cluster
 from themis.core_columns import jobs_by_app
 from themis.job_speeds import JobSpeeds, allowed_types
@@ -20,9 +21,24 @@ Columns = Mapping[str, npt.NDArray[Any]]
 
 _US = 1_000_000.0
 
-_PHASES = {2: "done", 3: "killed", 4: "infeasible", 5: "unfinished", 7: "rejected"}
+_PHASES = {
+    2: "done",
+    3: "killed",
+    4: "infeasible",
+    5: "unfinished",
+    7: "rejected",
+    8: "failed",
+}
 _CAUSES = {0: "auction", 1: "leftover", 2: "policy", 3: "renewal"}
-_ENDS = {0: "job_end", 1: "app_end", 2: "expired", 3: "horizon", 4: "renewal"}
+_ENDS = {
+    0: "job_end",
+    1: "app_end",
+    2: "expired",
+    3: "horizon",
+    4: "renewal",
+    5: "withdrawn",
+    6: "failure",
+}
 
 
 def result_frames(
@@ -33,7 +49,7 @@ def result_frames(
     *,
     has_horizon: bool = True,
 ) -> dict[str, pl.DataFrame]:
-    """Return the five tables of a result (:data:`themis.result_schema.TABLES`).
+    """Return the six tables of a result (:data:`themis.result_schema.TABLES`).
 
     Parameters
     ----------
@@ -53,7 +69,8 @@ def result_frames(
         "jobs": jobs,
         "leases": _leases(log["leases"], workload.apps, cluster),
         "auctions": _auctions(log["auctions"]),
-        "usage": _usage(log["usage"], cluster.gpus),
+        "usage": _usage(log["usage"]),
+        "capacity": _capacity(log["capacity"], cluster),
     }
 
 
@@ -84,13 +101,15 @@ def _jobs(
         work_gpu_s=pl.Series(columns["work_gpu_us"] / _US * speeds.fastest),
         preemptions=pl.Series(columns["preemptions"]),
         migrations=pl.Series(columns["migrations"]),
+        failures=pl.Series(columns["failures"]),
+        lost_gpu_s=pl.Series(columns["lost_gpu_us"] / _US),
     )
     told = pl.Series(columns["reasons"], dtype=pl.String).gather(columns["reason"])
     reason = (
-        pl.when(pl.col("state") == "infeasible")
-        .then(_too_few(specs, cluster))
-        .when(told != "")
+        pl.when(told != "")
         .then(told)
+        .when(pl.col("state") == "infeasible")
+        .then(_too_few(specs, cluster))
         .when(pl.col("state") == "unfinished")
         .then(pl.lit(cut))
     )
@@ -126,8 +145,8 @@ def _apps(
         pl.len().alias("jobs"),
         (pl.col("state") == "infeasible").sum().alias("infeasible"),
         (pl.col("state") == "rejected").sum().alias("rejected"),
-        pl.col("preemptions").sum(),
-        pl.col("migrations").sum(),
+        (pl.col("state") == "failed").sum().alias("failed"),
+        pl.col("preemptions", "migrations", "failures").sum(),
     )
     ended = pl.Series(columns["end_us"] >= 0)
     table = specs.select("app_id", "user", "tenant", "arrival_s").with_columns(
@@ -136,6 +155,7 @@ def _apps(
         end_s=_instants(columns["end_us"]),
         ended=ended,
         n_avg=_numbers(columns["n_avg"]),
+        gpus_avg=_numbers(columns["gpus_avg"]),
         t_id_s=_numbers(columns["t_id_s"]),
         t_sh_s=_numbers(columns["t_sh_s"]),
         t_alone_s=_numbers(columns["t_alone_s"]),
@@ -144,9 +164,11 @@ def _apps(
         useful_gpu_s=pl.Series(columns["useful_gpu_us"] / _US),
         slowed_gpu_s=pl.Series(columns["slowed_gpu_us"] / _US),
         switching_gpu_s=pl.Series(columns["switching_gpu_us"] / _US),
+        lost_gpu_s=pl.Series(columns["lost_gpu_us"] / _US),
         idle_gpu_s=pl.lit(0.0),
     )
-    return _with_rho(table, end_s, cut).drop("t_alone_s", "ended", "infeasible", "rejected")
+    dropped = ("t_alone_s", "ended", "infeasible", "rejected", "failed")
+    return _with_rho(table, end_s, cut).drop(dropped)
 
 
 def _with_rho(table: pl.DataFrame, end_s: float, cut: str) -> pl.DataFrame:
@@ -159,6 +181,8 @@ def _with_rho(table: pl.DataFrame, end_s: float, cut: str) -> pl.DataFrame:
         .then(pl.lit("rejected"))
         .when(hopeless)
         .then(pl.lit("infeasible"))
+        .when("ended", pl.col("failed") > 0)
+        .then(pl.lit("failed"))
         .when("ended")
         .then(pl.lit("done"))
         .otherwise(pl.lit("unfinished"))
@@ -172,12 +196,15 @@ def _with_rho(table: pl.DataFrame, end_s: float, cut: str) -> pl.DataFrame:
         .then(pl.format("{} of {} jobs are rejected by the policy: no rho", "rejected", "jobs"))
         .when(~pl.col("ended") & ideal.fill_null(value=False))
         .then(pl.lit(f"{cut}: rho counts the time so far and the rest alone"))
+        .when("ended", pl.col("failed") > 0)
+        .then(pl.format("{} of {} jobs failed: rho is undefined", "failed", "jobs"))
         .when(pl.col("infeasible") > 0)
         .then(pl.format("{} of {} jobs are infeasible", "infeasible", "jobs"))
         .when(~ideal.fill_null(value=False))
         .then(pl.lit("no work for GPUs: rho is undefined"))
     )
-    counted = ideal & ~hopeless & ~refused  # nobody gains by having work turned away
+    failed = pl.col("ended") & (pl.col("failed") > 0)
+    counted = ideal & ~hopeless & ~refused & ~failed  # nobody gains by having work turned away
     return table.with_columns(
         state=state,
         reason=reason,
@@ -219,7 +246,17 @@ def _auctions(columns: Columns) -> pl.DataFrame:
     return table.with_columns(gap=pl.when(pl.col("gap").is_finite()).then("gap"))
 
 
-def _usage(columns: Columns, gpus: int) -> pl.DataFrame:
+def _usage(columns: Columns) -> pl.DataFrame:
     rest = {name: values for name, values in columns.items() if name != "at_us"}
-    table = pl.DataFrame({"at_s": columns["at_us"] / _US, **rest})
-    return table.with_columns(gpus_total=pl.lit(gpus, dtype=pl.Int64))
+    return pl.DataFrame({"at_s": columns["at_us"] / _US, **rest})
+
+
+def _capacity(columns: Columns, cluster: Cluster) -> pl.DataFrame:
+    return pl.DataFrame(
+        {
+            "at_s": columns["at_us"] / _US,
+            "machine": cluster.machines.get_column("machine").gather(columns["machine"]),
+            "gpus": columns["gpus"],
+            "cause": _names(columns["cause"], dict(enumerate(CAUSES))),
+        }
+    )

@@ -36,7 +36,7 @@ from themis.traces.helios_capacity import is_capacity, machines_of_total
 from themis.traces.native_tables import table_rows
 from themis.traces.philly_machines import compared_with_log
 from themis.traces.reader import Input, text_rows
-from themis.traces.rows import Gathered, RowChecks
+from themis.traces.rows import Gathered
 
 __all__ = ["MACHINE_FORMATS", "read_cluster"]
 
@@ -149,22 +149,12 @@ def _machines(source: Input, used: Mapping[str, str], header: CsvHeader | None) 
         for name in {"gpus", "slot_gpus"} & set(used):
             found = checks.gpus(used[name], required=name == "gpus")
             columns[name] = pl.Series(found).fill_nan(None).cast(pl.Int64, strict=False)
-        _refuse_any(source, checks)
+        checks.refuse_any(source.name)
         good = pl.Series(checks.good)
         frames.append(pl.DataFrame(columns).filter(good))
     if not frames:
         raise ClusterError(f"{source.name}: no rows after the header: expected machines")
     return pl.concat(frames).filter(pl.col("gpus") > 0)
-
-
-def _refuse_any(source: Input, checks: RowChecks) -> None:
-    bad = checks.rejected().filter(pl.col("reason") != "empty line").sort("line")
-    if bad.height:
-        row = bad.row(0, named=True)
-        where = f" in column {row['column']!r}" if row["column"] else ""
-        raise ClusterError(
-            f"{source.name}, line {row['line']}: {row['reason']}{where}: {row['value']!r}"
-        )
 
 
 def _native(source: Input) -> pl.DataFrame:
@@ -184,7 +174,7 @@ def _tiresias(source: Input) -> pl.DataFrame:
     rows: list[tuple[float, ...]] = []
     for checks in text_rows(source, source.header):
         counts = [checks.gpus(name) for name in names]
-        _refuse_any(source, checks)
+        checks.refuse_any(source.name)
         rows.extend(row for row in zip(*counts, strict=True) if checks.good.all())
     if len(rows) != 1:
         raise ClusterError(f"{source.name}: {len(rows)} rows: expected one cluster")

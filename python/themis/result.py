@@ -112,6 +112,11 @@ class Result:
         return self.frames["usage"]
 
     @property
+    def capacity(self) -> pl.DataFrame:
+        """Changes of what machines have, one row each; a machine has all before its first."""
+        return self.frames["capacity"]
+
+    @property
     def policy(self) -> str:
         """Name of the policy."""
         return str(self.manifest["policy"])

@@ -14,7 +14,7 @@ from themis.errors import ThemisError
 
 __all__ = ["RESULT_SCHEMA_VERSION", "TABLES", "checked_frames", "conform"]
 
-RESULT_SCHEMA_VERSION = 2
+RESULT_SCHEMA_VERSION = 3
 """Version of the tables, the manifest and the summary; raised whenever one of them changes."""
 
 _S, _F, _I, _B = pl.String(), pl.Float64(), pl.Int64(), pl.Boolean()
@@ -34,8 +34,10 @@ TABLES: Mapping[str, Mapping[str, pl.DataType]] = {
         "useful_gpu_s": _F,
         "slowed_gpu_s": _F,
         "switching_gpu_s": _F,
+        "lost_gpu_s": _F,
         "idle_gpu_s": _F,
         "n_avg": _F,
+        "gpus_avg": _F,
         "t_id_s": _F,
         "t_sh_s": _F,
         "rho": _F,
@@ -44,6 +46,7 @@ TABLES: Mapping[str, Mapping[str, pl.DataType]] = {
         "queue_s": _F,
         "preemptions": _I,
         "migrations": _I,
+        "failures": _I,
         "placement_score": _F,
         "lied": _B,
         "lie_gain_s": _F,
@@ -62,6 +65,8 @@ TABLES: Mapping[str, Mapping[str, pl.DataType]] = {
         "work_gpu_s": _F,
         "preemptions": _I,
         "migrations": _I,
+        "failures": _I,
+        "lost_gpu_s": _F,
     },
     "leases": {
         "lease_id": _S,
@@ -98,12 +103,18 @@ TABLES: Mapping[str, Mapping[str, pl.DataType]] = {
         "active_apps": _I,
         "waiting_apps": _I,
     },
+    "capacity": {
+        "at_s": _F,
+        "machine": _S,
+        "gpus": _I,
+        "cause": _S,
+    },
 }
 """Columns of each table, in their order in the files."""
 
 
 def checked_frames(frames: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """All five tables in canonical column order and types.
+    """All six tables in canonical column order and types.
 
     Raises
     ------

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["Experiment", "Scenario", "SweepTable", "cluster_table", "read_toml"]
 
 _TABLE = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
-_PATH_KEYS = (("cluster", "file"), ("workload", "trace"))
+_PATH_KEYS = (("cluster", "file"), ("cluster", "capacity_file"), ("workload", "trace"))
 
 
 class Experiment(NamedTuple):
@@ -61,8 +61,21 @@ class MachineRow(BaseModel):
     )
 
 
+class CapacityRow(BaseModel):
+    """From an instant on a machine has so many GPUs."""
+
+    model_config = _TABLE
+
+    machine: str = Field(description="name of the machine")
+    at_s: float = Field(description="from when on, in seconds on the workload's clock")
+    gpus: int = Field(ge=0, description="GPUs that it has then")
+    cause: Literal["planned", "evicted", "failure", "repair"] = Field(
+        default="planned", description="why, and so what becomes of the GPUs in use"
+    )
+
+
 class ClusterTable(BaseModel):
-    """Where the cluster is described: exactly one of the three keys."""
+    """Where the cluster is described: exactly one of spec, file and machines."""
 
     model_config = _TABLE
 
@@ -73,6 +86,12 @@ class ClusterTable(BaseModel):
     machines: Annotated[tuple[MachineRow, ...], Field(strict=False)] | None = Field(
         default=None, description="the machines themselves"
     )
+    capacity: Annotated[tuple[CapacityRow, ...], Field(strict=False)] | None = Field(
+        default=None, description="changes of what machines have; unset: none"
+    )
+    capacity_file: str | None = Field(
+        default=None, description="path of a table of such changes, instead of them"
+    )
 
     @model_validator(mode="after")
     def _one_description(self) -> Self:
@@ -82,6 +101,8 @@ class ClusterTable(BaseModel):
             raise ValueError(f"expected exactly one of spec, file or machines, found {found}")
         if self.machines == ():
             raise ValueError("machines is empty: expected one machine or more")
+        if self.capacity is not None and self.capacity_file is not None:
+            raise ValueError("expected either capacity or capacity_file, found both")
         return self
 
 
@@ -321,19 +342,25 @@ class Scenario(BaseModel):
         """
         import polars as pl  # noqa: PLC0415 - a scenario is checked without it
 
+        from themis.capacity import read_capacity  # noqa: PLC0415 - the same
         from themis.cluster import Cluster  # noqa: PLC0415 - the same
         from themis.machine_lists import read_cluster  # noqa: PLC0415 - the same
 
         table = self.cluster
         if table.spec is not None:
-            return Cluster.parse(table.spec)
-        if table.file is not None:
-            return read_cluster(table.file)
-        rows = [
-            {**row.model_dump(), "slot_gpus": row.slot_gpus or row.gpus}
-            for row in table.machines or ()
-        ]
-        return Cluster.from_frame(pl.DataFrame(rows))
+            cluster = Cluster.parse(table.spec)
+        elif table.file is not None:
+            cluster = read_cluster(table.file)
+        else:
+            rows = [
+                {**row.model_dump(), "slot_gpus": row.slot_gpus or row.gpus}
+                for row in table.machines or ()
+            ]
+            cluster = Cluster.from_frame(pl.DataFrame(rows))
+        if table.capacity_file is not None:
+            return cluster.with_capacity(read_capacity(table.capacity_file))
+        changes = [row.model_dump() for row in table.capacity or ()]
+        return cluster.with_capacity(pl.DataFrame(changes)) if changes else cluster
 
     def _build_workload(self, cluster: Cluster) -> Workload:
         from themis.synthetic import generate  # noqa: PLC0415 - a scenario is checked without it

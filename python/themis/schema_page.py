@@ -56,16 +56,18 @@ _RESULT = {
     "arrival_s": "arrival, s",
     "first_gpu_s": "first GPU, s; null: never",
     "end_s": "end, s; null: not ended",
-    "state": "final state: for apps done, infeasible, rejected, unfinished; for jobs done, killed, "
-    "failed, infeasible, rejected, unfinished",
+    "state": "final state: for apps done, failed, infeasible, rejected, unfinished; for jobs done, "
+    "killed, failed, infeasible, rejected, unfinished",
     "reason": "why, where it is not done or has no rho",
     "jobs": "its jobs",
     "gpu_s": "GPU-seconds held",
     "useful_gpu_s": "the part that did the work",
     "slowed_gpu_s": "the part lost to placement",
     "switching_gpu_s": "the part of checkpoints and restarts",
+    "lost_gpu_s": "the part whose work failures undid",
     "idle_gpu_s": "the part that could not work",
     "n_avg": "apps that shared the cluster meanwhile, mean",
+    "gpus_avg": "GPUs that the cluster had meanwhile, mean",
     "t_id_s": "ideal time with 1 / n_avg of the cluster, s",
     "t_sh_s": "time from arrival to end, s",
     "rho": "t_sh_s / t_id_s; null: none, see reason",
@@ -74,6 +76,7 @@ _RESULT = {
     "queue_s": "from arrival to the first GPU, s",
     "preemptions": "times that it lost GPUs to another while it ran",
     "migrations": "times that it went on with other GPUs",
+    "failures": "times that GPUs failed under it",
     "placement_score": "mean 1/S over running GPU time; null: never ran",
     "lied": "whether its bids were lies (setting `liars`)",
     "lie_gain_s": "T_SH of the same run without lies, less its own; null: nobody lied",
@@ -88,9 +91,10 @@ _RESULT = {
     "slot": "slot in the machine, from 0",
     "gpu_first": "first of its GPUs in the machine, from 0",
     "gpus": "GPUs, one after the other",
-    "cause": "auction, leftover, policy or renewal",
+    "cause": "of a lease: auction, leftover, policy or renewal; of a change of capacity: planned, "
+    "evicted, failure or repair",
     "renewals": "renewals in this row",
-    "ended_by": "job_end, app_end, expired, released, horizon or renewal",
+    "ended_by": "job_end, app_end, expired, withdrawn, failure, horizon or renewal",
     "auction_id": "numbered by time",
     "at_s": "time, s",
     "offered_gpus": "GPUs on offer",
@@ -114,6 +118,7 @@ _ROWS = {
     "leases": "One row a run of neighbouring GPUs of a machine, leased to an app.",
     "auctions": "One row an auction; none for policies without auctions.",
     "usage": "One row a change, valid until the next.",
+    "capacity": "One row a change of what a machine has; it has all of its GPUs before the first.",
 }
 
 

@@ -128,6 +128,24 @@ class RunSettings(BaseModel):
         le=_LONGEST_S,
         description="time that a job needs to save its state before it leaves GPUs, in seconds",
     )
+    checkpoint_every_s: float | None = Field(
+        default=1800.0,
+        ge=0.001,
+        le=_LONGEST_S,
+        description="working time between two checkpoints of a job, in seconds; unset: none",
+    )
+    mtbf_s: float | None = Field(
+        default=None,
+        ge=0.001,
+        le=_LONGEST_S,
+        description="mean time to failure of a machine, exponential, in seconds; unset: none fails",
+    )
+    mttr_s: float = Field(
+        default=3600.0,
+        ge=0.001,
+        le=_LONGEST_S,
+        description="mean time to its repair, exponential, in seconds",
+    )
     phase_cap: Literal["doubling", "fixed"] = Field(
         default="doubling",
         description="GPUs a job can use in each phase of successive halving: twice those before",

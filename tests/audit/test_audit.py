@@ -41,6 +41,9 @@ def to(column: str, value: str, row: int = 0) -> Edit:
     return lambda table: table.with_columns(changed)
 
 
+GONE = pl.DataFrame({"at_s": [5.0], "machine": ["r0-m0"], "gpus": [0], "cause": ["planned"]})
+
+
 @pytest.mark.parametrize("policy", [policy.name for policy in POLICIES])
 def test_sound_results_pass(policy: str) -> None:
     assert found(sound(policy)) == set()
@@ -102,6 +105,7 @@ def test_sound_results_pass(policy: str) -> None:
         ("apps", plus("queue_s", 1.0), "apps_have_one_final_state"),
         ("apps", plus("first_gpu_s", -1.0), "apps_have_one_final_state"),
         ("apps", plus("first_gpu_s", 1.0), "leases_lie_in_the_life_of_their_app"),
+        ("capacity", lambda _: GONE, "leases_begin_on_gpus_there_are"),
         ("usage", plus("gpus_used", -1), "use_is_that_of_the_leases"),
         ("usage", plus("gpus_used", 9), "use_is_in_order"),
         ("usage", plus("gpus_productive", -1), "gpu_seconds_of_use_add_up"),

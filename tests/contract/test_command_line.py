@@ -55,6 +55,7 @@ SCENARIO_FLAGS = {
     "--repair",
     "--transform",
     "--cluster",
+    "--capacity",
     "--set",
     "--seed",
     "--out",

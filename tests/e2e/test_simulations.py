@@ -31,6 +31,7 @@ RESULT = {
     "leases.parquet",
     "auctions.parquet",
     "usage.parquet",
+    "capacity.parquet",
 }
 POLICIES = ("themis", "tiresias", "fifo", "max_rho")
 

@@ -50,7 +50,8 @@ def tiny_frames() -> dict[str, pl.DataFrame]:
         {
             "app_id": "a", "user": "ann", "tenant": "x", "arrival_s": 10.0, "first_gpu_s": 10.0,
             "end_s": 110.0, "state": "done", "jobs": 1, "gpu_s": 400.0, "useful_gpu_s": 300.0,
-            "slowed_gpu_s": 100.0, "switching_gpu_s": 0.0, "idle_gpu_s": 0.0, "n_avg": 2.0,
+            "slowed_gpu_s": 100.0, "switching_gpu_s": 0.0, "lost_gpu_s": 0.0,
+            "idle_gpu_s": 0.0, "n_avg": 2.0, "gpus_avg": 8.0,
             "t_id_s": 200.0, "t_sh_s": 100.0, "rho": 0.5, "rho_is_bound": False,
             "rho_floor": 0.25, "queue_s": 0.0, "preemptions": 0, "migrations": 0,
             "placement_score": 0.75, "lied": False,
@@ -66,7 +67,8 @@ def tiny_frames() -> dict[str, pl.DataFrame]:
         {
             "app_id": "c", "user": "bob", "tenant": None, "arrival_s": 30.0,
             "state": "unfinished", "reason": "horizon", "jobs": 1, "gpu_s": 0.0,
-            "useful_gpu_s": 0.0, "slowed_gpu_s": 0.0, "switching_gpu_s": 0.0, "idle_gpu_s": 0.0,
+            "useful_gpu_s": 0.0, "slowed_gpu_s": 0.0, "switching_gpu_s": 0.0, "lost_gpu_s": 0.0,
+            "idle_gpu_s": 0.0,
             "n_avg": 2.0, "t_id_s": 50.0, "t_sh_s": 200.0, "rho": 4.0, "rho_is_bound": True,
             "lied": False,
             "rho_floor": 1.0, "preemptions": 0, "migrations": 0,
@@ -127,6 +129,7 @@ def tiny_frames() -> dict[str, pl.DataFrame]:
         "leases": table("leases", leases),
         "auctions": table("auctions", auctions),
         "usage": table("usage", [dict(zip(TABLES["usage"], row, strict=True)) for row in usage]),
+        "capacity": table("capacity", []),
     }
 
 
@@ -158,8 +161,10 @@ def random_result(
             "useful_gpu_s": held * score * 0.95,
             "slowed_gpu_s": held * (1 - score) * 0.95,
             "switching_gpu_s": held * 0.03,
+            "lost_gpu_s": held * 0.0,
             "idle_gpu_s": held * 0.02,
             "n_avg": draw.uniform(5, 50, apps),
+            "gpus_avg": np.full(apps, 8.0),
             "t_id_s": t_id,
             "t_sh_s": end - arrival,
             "rho": (end - arrival) / t_id,
@@ -168,6 +173,7 @@ def random_result(
             "queue_s": wait,
             "preemptions": draw.poisson(0.5, apps),
             "migrations": draw.poisson(0.3, apps),
+            "failures": np.zeros(apps, dtype=np.int64),
             "placement_score": score,
             "lied": [False] * apps,
             "lie_gain_s": pl.Series([None] * apps, dtype=pl.Float64),
@@ -187,6 +193,8 @@ def random_result(
         work_gpu_s="useful_gpu_s",
         preemptions="preemptions",
         migrations="migrations",
+        failures="failures",
+        lost_gpu_s="lost_gpu_s",
     )
     usage = _usage(frame.get_column("first_gpu_s").to_numpy(), end, arrival, gpus)
     rounds = apps if auctions else 0
@@ -214,6 +222,7 @@ def random_result(
         "leases": table("leases", []),
         "auctions": auction,
         "usage": usage,
+        "capacity": table("capacity", []),
     }
     return Result(frames=frames, manifest=manifest(policy, seed))
 

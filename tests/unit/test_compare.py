@@ -17,6 +17,7 @@ from themis.errors import PolicyError, ScenarioError, ThemisError
 from themis.metrics.catalogue import HEADLINES
 from themis.paired import default_baseline, winners
 from themis.result import Result
+from themis.result_schema import RESULT_SCHEMA_VERSION
 
 if TYPE_CHECKING:
     from tests.unit.conftest import MakeResult
@@ -159,7 +160,7 @@ def test_a_comparison_loads_as_it_was_written(tmp_path: Path) -> None:
     loaded.write(tmp_path / "copy")
     assert files_of(tmp_path / "copy") == files_of(tmp_path / "c")
     summary = json.loads((tmp_path / "c" / "summary.json").read_text())
-    assert summary["schema_version"] == 2
+    assert summary["schema_version"] == RESULT_SCHEMA_VERSION
     assert len(summary["runs"]) == 4
 
 
@@ -205,7 +206,7 @@ def test_damage_is_named_when_loading(tmp_path: Path) -> None:
     manifest = json.loads(path.read_text())
     for change, message in (
         ({"kind": "result"}, "kind is 'result': expected 'comparison'"),
-        ({"schema_version": 9}, "schema version 9: expected 2"),
+        ({"schema_version": 9}, f"schema version 9: expected {RESULT_SCHEMA_VERSION}"),
         ({"runs": []}, r"field 'runs' is \[\]"),
         ({"runs": [{"policy": "fifo"}]}, "field 'runs' is"),
         ({"runs": [{"policy": "fifo", "seed": 0, "directory": "gone"}]}, "gone: no such"),

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from themis.capacity import read_capacity
 from themis.check import check_trace
 from themis.errors import ClusterError, TraceError
 from themis.machine_lists import read_cluster
 from themis.traces import read_trace
-from themis.traces.helios_capacity import read_capacity
 
 pytestmark = pytest.mark.traces
 

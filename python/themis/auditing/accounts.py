@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 
 from themis.auditing.run import Run, problems, us
+from themis.metrics.gpu_time import GPU_TIME_PARTS
 
 __all__ = [
     "counts_add_up",
@@ -17,7 +18,9 @@ __all__ = [
     "work_is_neither_lost_nor_invented",
 ]
 
-_PARTS = ("useful_gpu_s", "slowed_gpu_s", "switching_gpu_s", "idle_gpu_s")
+_PARTS = tuple(f"{part}_gpu_s" for part in GPU_TIME_PARTS)
+_RAN = ("useful_gpu_s", "slowed_gpu_s", "lost_gpu_s")
+_MOVES = ("preemptions", "migrations", "failures")
 
 
 def _differ(one: pl.Expr, other: pl.Expr, within: pl.Expr | float = 1e-6) -> pl.Expr:
@@ -133,7 +136,7 @@ def gpu_seconds_of_use_add_up(run: Run) -> pl.DataFrame:
         used=(pl.col("gpus_used") * lasts).sum(), works=(pl.col("gpus_productive") * lasts).sum()
     ).row(0)
     leased = run.leases.select((pl.col("gpus") * (pl.col("end_us") - pl.col("start_us"))).sum())
-    ran_gpu_s = run.apps.select((pl.col("useful_gpu_s") + pl.col("slowed_gpu_s")).sum()).item()
+    ran_gpu_s = run.apps.select(pl.sum_horizontal(_RAN).sum()).item()
     sums = pl.DataFrame(
         {
             "used_gpu_us": [used],
@@ -169,11 +172,9 @@ def counts_add_up(run: Run) -> pl.DataFrame:
             given = (run.workload.jobs if what == "job" else run.workload.apps)[f"{what}_id"]
             if set(given) != set(table[f"{what}_id"]):
                 rows.append((f"{what}s", str(given.len()), str(table.height)))
-    moves = run.jobs.group_by("app_id").agg(
-        pl.len().alias("jobs"), pl.col("preemptions", "migrations").sum()
-    )
+    moves = run.jobs.group_by("app_id").agg(pl.len().alias("jobs"), pl.col(_MOVES).sum())
     apps = run.apps.join(moves, on="app_id", how="left", suffix="_counted", maintain_order="left")
-    for name in ("jobs", "preemptions", "migrations"):
+    for name in ("jobs", *_MOVES):
         wrong = apps.filter(pl.col(name).ne_missing(pl.col(f"{name}_counted")))
         rows += [
             (f"{name} of app {app}", str(told), str(counted))
@@ -234,7 +235,11 @@ def lone_jobs_did_the_work_of_their_leases(run: Run) -> pl.DataFrame:
 
 def _spans_of_lone_jobs(run: Run) -> pl.DataFrame:
     """Times in which an app of one job holds the same GPUs, or none, with S of their place."""
-    lone = run.jobs.filter((pl.len().over("app_id") == 1) & pl.col("works"))
+    # What became of a job when GPUs left the cluster is not in its leases alone.
+    lost = run.leases.filter(pl.col("ended_by").is_in(["withdrawn", "failure"]))["app_id"].unique()
+    lone = run.jobs.filter(
+        (pl.len().over("app_id") == 1) & pl.col("works") & ~pl.col("app_id").is_in(lost.implode())
+    )
     lone = (
         lone.join(run.slowdowns, on="job_id")
         .join(run.kinds, on="job_id")

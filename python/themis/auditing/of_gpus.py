@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import polars as pl
 
-from themis.auditing.run import GANG, WITHOUT_LEASES, Run, problems
+from themis.auditing.run import GANG, WITHOUT_LEASES, Run, problems, us
 
 __all__ = [
     "apps_stay_below_their_caps",
     "causes_fit_the_policy",
     "gangs_are_whole",
     "jobs_start_with_their_gang",
+    "leases_begin_on_gpus_there_are",
     "leases_end_on_time",
     "leases_lie_in_the_life_of_their_app",
     "leases_name_gpus_that_exist",
@@ -87,7 +88,7 @@ def causes_fit_the_policy(run: Run) -> pl.DataFrame:
     """Leases begin and end for reasons that the policy can have."""
     auctions = run.result.policy == "themis"
     causes = ["auction", "leftover", "renewal"] if auctions else ["policy", "renewal"]
-    kept = ["job_end", "app_end", "horizon"]
+    kept = ["job_end", "app_end", "horizon", "withdrawn", "failure"]
     known = [*kept, "expired", "renewal"]
     ends = kept if run.result.policy in WITHOUT_LEASES else known
     return problems(
@@ -119,6 +120,20 @@ def leases_end_on_time(run: Run) -> pl.DataFrame:
     gangs = run.jobs.filter(GANG > 1)["app_id"].unique().implode()
     late = ((pl.col("end_us") - pl.col("start_us")) % length != 0) & ~pl.col("app_id").is_in(gangs)
     return problems(over, {"not after whole leases": late}, *_LEASE)
+
+
+def leases_begin_on_gpus_there_are(run: Run) -> pl.DataFrame:
+    """No lease begins on GPUs that its machine lacks at that time."""
+    changes = run.result.capacity.select("machine", us("at_s").alias("at_us"), there="gpus")
+    changes = changes.unique(["machine", "at_us"], keep="last", maintain_order=True).sort("at_us")
+    leases = run.leases.sort("start_us").join_asof(
+        changes,
+        left_on="start_us",
+        right_on="at_us",
+        by="machine",
+        check_sortedness=False,
+    )
+    return leases.filter(pl.col("gpu_first") + pl.col("gpus") > pl.col("there"))
 
 
 def apps_stay_below_their_caps(run: Run) -> pl.DataFrame:

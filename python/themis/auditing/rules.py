@@ -53,6 +53,7 @@ RULES = (
     Rule(of_gpus.no_gpu_is_used_twice),
     Rule(of_gpus.leases_name_gpus_that_exist, needs_cluster=True),
     Rule(of_gpus.leases_lie_in_the_life_of_their_app),
+    Rule(of_gpus.leases_begin_on_gpus_there_are),
     Rule(of_gpus.causes_fit_the_policy),
     Rule(of_gpus.leases_end_on_time),
     Rule(of_gpus.apps_stay_below_their_caps, needs_workload=True),

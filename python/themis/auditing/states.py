@@ -60,8 +60,8 @@ def apps_have_one_final_state(run: Run) -> pl.DataFrame:
             "no known state": ~_state.is_in(APP_STATES),
             "ends before it arrives": _end < pl.col("arrival_us"),
             "has GPUs before it arrives": first < pl.col("arrival_us"),
-            "has an end": (_state != "done") & _end.is_not_null(),
-            "has no end": (_state == "done") & _end.is_null(),
+            "has an end": ~_state.is_in(["done", "failed"]) & _end.is_not_null(),
+            "has no end": _state.is_in(["done", "failed"]) & _end.is_null(),
             "queue_s is not from arrival to first GPU": queue_us.ne_missing(
                 (first - pl.col("arrival_us")).cast(pl.Float64)
             ),

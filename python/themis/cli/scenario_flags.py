@@ -34,6 +34,7 @@ class ScenarioFlags:
     generate: str | None
     transforms: tuple[str, ...]
     cluster: str | None
+    capacity: str | None
     policy: str | None
     set: Pairs
     seed: int | None
@@ -75,6 +76,11 @@ class ScenarioFlags:
             changed["seed"] = self.seed
         if self.cluster is not None:
             changed["cluster"] = cluster_table(self.cluster)
+        if self.capacity is not None:
+            given = _table(changed, "cluster")
+            given.pop("capacity", None)
+            path = str(Path(self.capacity).absolute())
+            changed["cluster"] = {**given, "capacity_file": path}
         if self.policy is not None:
             changed["policy"] = {**_table(changed, "policy"), "name": self.policy}
         workload = self._workload(_table(changed, "workload"))
@@ -167,6 +173,11 @@ _OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
         "--cluster",
         metavar="SPEC",
         help="racks x (machines x GPUs), such as 4x(8x8); or a TOML file or machine list.",
+    ),
+    click.option(
+        "--capacity",
+        metavar="FILE",
+        help="Machines that join, leave or fail: a table of machine, at_s, gpus and cause.",
     ),
     click.option(
         "--set",

@@ -70,7 +70,7 @@ def _times(name: str, title: str) -> list[Metric]:
 
 
 _METRICS = [
-    *_counts("apps", "done infeasible rejected unfinished"),
+    *_counts("apps", "done failed infeasible rejected unfinished"),
     *_counts("jobs", "done killed failed infeasible rejected unfinished"),
     Metric("rho_apps", "Apps with a final rho", Unit.COUNT),
     _lower("rho_max", "Worst rho", Unit.RATIO),
@@ -97,10 +97,12 @@ _METRICS = [
     _lower("preempted_apps_share", "Apps preempted", Unit.SHARE),
     Metric("migrations", "Migrations", Unit.COUNT),
     _lower("migrations_per_app", "Migrations an app", Unit.RATIO),
+    Metric("failures", "Failures of GPUs under jobs", Unit.COUNT),
     _lower("gpu_s", "GPU time held", Unit.GPU_SECONDS),
     Metric("useful_gpu_s", "GPU time, useful", Unit.GPU_SECONDS),
     _lower("slowed_gpu_s", "GPU time lost to placement", Unit.GPU_SECONDS),
     _lower("switching_gpu_s", "GPU time lost to switching", Unit.GPU_SECONDS),
+    _lower("lost_gpu_s", "GPU time lost to failures", Unit.GPU_SECONDS),
     _lower("idle_gpu_s", "GPU time idle in a gang", Unit.GPU_SECONDS),
     _higher("useful_share", "GPU time that is useful", Unit.SHARE),
     _higher("placement_score", "Placement score", Unit.RATIO),

@@ -17,7 +17,7 @@ __all__ = [
     "time_statistics",
 ]
 
-APP_STATES = ("done", "infeasible", "rejected", "unfinished")
+APP_STATES = ("done", "failed", "infeasible", "rejected", "unfinished")
 """Final states of an app."""
 
 JOB_STATES = ("done", "killed", "failed", "infeasible", "rejected", "unfinished")

@@ -10,7 +10,7 @@ from themis.metrics.statistics import exact_sum, present, share, weighted_mean
 
 __all__ = ["GPU_TIME_PARTS", "gpu_time_metrics", "microseconds", "spans_us", "usage_metrics"]
 
-GPU_TIME_PARTS = ("useful", "slowed", "switching", "idle")
+GPU_TIME_PARTS = ("useful", "slowed", "switching", "lost", "idle")
 """Parts of the GPU time held, which add up to it."""
 
 Integers = npt.NDArray[np.int64]
@@ -22,7 +22,7 @@ def gpu_time_metrics(apps: pl.DataFrame) -> dict[str, float | int | None]:
     """GPU-seconds held by apps, their split, and the placement scores of the apps.
 
     The placement score of a run is the mean of the apps' scores 1/S, weighted by their running
-    GPU time (useful + slowed).
+    GPU time (useful + slowed + lost).
     """
     held = {
         f"{part}_gpu_s": exact_sum(present(apps.get_column(f"{part}_gpu_s")))
@@ -33,7 +33,7 @@ def gpu_time_metrics(apps: pl.DataFrame) -> dict[str, float | int | None]:
     score = present(ran.get_column("placement_score"))
     running = present(
         ran.select(
-            pl.col("useful_gpu_s").fill_null(0.0) + pl.col("slowed_gpu_s").fill_null(0.0)
+            pl.sum_horizontal(pl.col("useful_gpu_s", "slowed_gpu_s", "lost_gpu_s").fill_null(0.0))
         ).to_series()
     )
     return {

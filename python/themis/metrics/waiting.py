@@ -14,7 +14,7 @@ __all__ = ["covered_us", "waiting_metrics"]
 
 
 def waiting_metrics(apps: pl.DataFrame, leases: pl.DataFrame) -> dict[str, float | int | None]:
-    """Queueing delay, time without GPUs, preemptions and migrations.
+    """Queueing delay, time without GPUs, preemptions, migrations and failures.
 
     All are over the apps that wanted GPUs: that got one, or are unfinished.
     """
@@ -35,6 +35,7 @@ def waiting_metrics(apps: pl.DataFrame, leases: pl.DataFrame) -> dict[str, float
         "preempted_apps_share": share(int((preemptions > 0).sum()), preemptions.size),
         "migrations": int(exact_sum(migrations)),
         "migrations_per_app": mean(migrations),
+        "failures": int(exact_sum(present(wanted.get_column("failures")))),
     }
 
 

@@ -48,6 +48,7 @@ PARTS = {
     "useful": "#2a8f8f",
     "slowed by placement": "#d08a1d",
     "switching": "#b0578d",
+    "lost to failures": "#b83232",
     "idle in a gang": "#868e96",
 }
 """Parts of the GPU time held."""

@@ -49,7 +49,8 @@ class Addresses:
 
 
 def _named_files(scenario: Scenario) -> Iterator[str]:
-    for path in (scenario.cluster.file, scenario.workload.trace):
+    cluster = scenario.cluster
+    for path in (cluster.file, cluster.capacity_file, scenario.workload.trace):
         if path is not None:
             yield path
     for value in scenario.workload.options.values():  # some formats have tables beside the trace

@@ -8,15 +8,13 @@ remainder for a machine that has fewer on that day.
 from __future__ import annotations
 
 from datetime import UTC, date, datetime
-from os import PathLike
 
 import polars as pl
 
-from themis.arguments import path as path_argument
 from themis.errors import TraceError
 from themis.traces.reader import Input, text_rows
 
-__all__ = ["is_capacity", "machines_of_total", "read_capacity"]
+__all__ = ["capacity_by_day", "is_capacity", "machines_of_total"]
 
 _NODE_GPUS = 8
 _TOTAL = "total"
@@ -27,38 +25,11 @@ def is_capacity(source: Input) -> bool:
     return source.columns[:1] == ("date",) and _TOTAL in source.columns
 
 
-def read_capacity(
-    path: str | PathLike[str], *, tenant: str | None = None, origin: str | None = None
-) -> pl.DataFrame:
-    """Return the capacity of a Helios cluster over time.
-
-    Parameters
-    ----------
-    path
-        ``cluster_gpu_number.csv``, plain or packed.
-    tenant
-        One virtual cluster; None for the whole cluster.
-    origin
-        ISO time of second 0, for example ``workload.source.origin``; None for the first day.
-
-    Returns
-    -------
-    polars.DataFrame
-        machine (String), at_s (Float64: seconds from `origin` to midnight of the day; negative
-        before it), gpus (Int64: what the machine has from then on), sorted by (at_s, machine); a
-        row a machine on the first day, then a row a change. Machines have the names of
-        :func:`themis.read_cluster`, which makes the largest day's cluster of the file.
-
-    Raises
-    ------
-    TraceError
-        The file cannot be read, is of another format, a date or number is unreadable or a day
-        stands twice, or the tenant or the origin is unknown.
-    """
-    days = _days(Input(path_argument("capacity: path", path)), tenant)
-    start = (
-        _moment(str(path), origin) if origin else datetime.combine(days[0][0], datetime.min.time())
-    )
+def capacity_by_day(source: Input, *, tenant: str | None, origin: str | None) -> pl.DataFrame:
+    """Machine, at_s (to midnight of the day) and gpus, as :func:`themis.read_capacity` says."""
+    days = _days(source, tenant)
+    midnight = datetime.min.time()
+    start = _moment(source.name, origin) if origin else datetime.combine(days[0][0], midnight)
     most = max(gpus for _, gpus in days)
     rows: list[tuple[str, float, int]] = []
     before: dict[str, int | None] = dict.fromkeys(name for name, _ in _machines(most))
@@ -103,13 +74,7 @@ def _days(source: Input, tenant: str | None) -> list[tuple[date, int]]:
         gpus = checks.gpus(column)
         again = (dates.is_duplicated() | dates.is_in(list(days))).fill_null(value=False)
         checks.reject(again.to_numpy(), "repeated row", "date")
-        bad = checks.rejected().filter(pl.col("reason") != "empty line").sort("line")
-        if bad.height:
-            row = bad.row(0, named=True)
-            raise TraceError(
-                f"{source.name}, line {row['line']}: {row['reason']} in column "
-                f"{row['column']!r}: {row['value']!r}"
-            )
+        checks.refuse_any(source.name)
         good = checks.good
         days.update(zip(dates.filter(pl.Series(good)), map(int, gpus[good]), strict=True))
     if not days:

@@ -126,21 +126,11 @@ def read_apps(source: Input) -> pl.DataFrame:
         checks.reject(
             frame.get_column("app_id").is_duplicated().to_numpy(), "repeated id", at["app_id"]
         )
-        _refuse_any(source, checks, gathered.row_word)
+        checks.refuse_any(source.name, gathered.row_word)
         frames.append(frame)
     if not frames:
         raise TraceError(f"{source.name}: no rows after the header: expected at least one app")
     return pl.concat(frames)
-
-
-def _refuse_any(source: Input, checks: RowChecks, row_word: str) -> None:
-    rejected = checks.rejected().filter(pl.col("reason") != "empty line")
-    if rejected.height:
-        row = rejected.sort("line").row(0, named=True)
-        raise TraceError(
-            f"{source.name}, {row_word} {row['line']}: {row['reason']} in column "
-            f"{row['column']!r}: {row['value']!r}"
-        )
 
 
 def weights(checks: RowChecks, at: Mapping[str, str]) -> Floats:

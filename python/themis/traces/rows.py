@@ -116,6 +116,22 @@ class RowChecks:
             (found, self._code == index) for index, found in enumerate(self._classes, start=1)
         )
 
+    def refuse_any(self, name: str, row_word: str = "line") -> None:
+        """Raise for the first rejected row that is not empty.
+
+        Raises
+        ------
+        TraceError
+            Names the file (`name`), row, column and value.
+        """
+        rejected = self.rejected().filter(pl.col("reason") != "empty line")
+        if rejected.height:
+            row = rejected.sort("line").row(0, named=True)
+            where = f" in column {row['column']!r}" if row["column"] else ""
+            raise TraceError(
+                f"{name}, {row_word} {row['line']}: {row['reason']}{where}: {row['value']!r}"
+            )
+
     def repaired(self) -> pl.DataFrame:
         """Good rows that a repair has saved, in the same columns."""
         return self._listed((found, which & self.good) for found, which in self._repairs)

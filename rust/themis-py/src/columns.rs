@@ -23,7 +23,8 @@ impl<'py> Table<'py> {
     }
 }
 
-/// `{"leases": {...}, "auctions": {...}, "usage": {...}, "apps": {...}, "jobs": {...}}`.
+/// `{"leases": {...}, "auctions": {...}, "usage": {...}, "capacity": {...},
+/// "apps": {...}, "jobs": {...}}`.
 pub(crate) fn log_to_dict(py: Python<'_>, log: EventLog) -> PyResult<Bound<'_, PyDict>> {
     let tables = PyDict::new(py);
     let (leases, auctions, usage) = (log.leases, log.auctions, log.usage);
@@ -54,11 +55,19 @@ pub(crate) fn log_to_dict(py: Python<'_>, log: EventLog) -> PyResult<Bound<'_, P
     tables.set_item("auctions", table.columns)?;
     let table = Table::new(py)
         .with("at_us", usage.at_us)?
+        .with("gpus_total", usage.gpus_total)?
         .with("gpus_used", usage.gpus_used)?
         .with("gpus_productive", usage.gpus_productive)?
         .with("active_apps", usage.active_apps)?
         .with("waiting_apps", usage.waiting_apps)?;
     tables.set_item("usage", table.columns)?;
+    let capacity = log.capacity;
+    let table = Table::new(py)
+        .with("at_us", capacity.at_us)?
+        .with("machine", capacity.machine)?
+        .with("gpus", capacity.gpus)?
+        .with("cause", capacity.cause)?;
+    tables.set_item("capacity", table.columns)?;
     tables.set_item("apps", app_columns(py, log.apps)?)?;
     tables.set_item("jobs", job_columns(py, log.jobs)?)?;
     tables.set_item("end_us", log.end_us)?;
@@ -73,7 +82,9 @@ fn app_columns(py: Python<'_>, apps: themis_sim::AppColumns) -> PyResult<Bound<'
         .with("useful_gpu_us", apps.useful_gpu_us)?
         .with("slowed_gpu_us", apps.slowed_gpu_us)?
         .with("switching_gpu_us", apps.switching_gpu_us)?
+        .with("lost_gpu_us", apps.lost_gpu_us)?
         .with("n_avg", apps.n_avg)?
+        .with("gpus_avg", apps.gpus_avg)?
         .with("t_id_s", apps.t_id_s)?
         .with("t_sh_s", apps.t_sh_s)?
         .with("t_alone_s", apps.t_alone_s)?
@@ -90,6 +101,8 @@ fn job_columns(py: Python<'_>, jobs: themis_sim::JobColumns) -> PyResult<Bound<'
         .with("work_gpu_us", jobs.work_gpu_us)?
         .with("preemptions", jobs.preemptions)?
         .with("migrations", jobs.migrations)?
+        .with("failures", jobs.failures)?
+        .with("lost_gpu_us", jobs.lost_gpu_us)?
         .with("reason", jobs.reason)?;
     table.columns.set_item("reasons", jobs.reasons)?;
     Ok(table.columns)

@@ -27,6 +27,7 @@ pub(crate) fn sim_error(error: &SimError) -> PyErr {
     let message = error.to_string();
     match error {
         SimError::Workload { .. } => TraceError::new_err(message),
+        SimError::Capacity { .. } => ClusterError::new_err(message),
         SimError::Settings { .. } => ScenarioError::new_err(message),
         SimError::UnknownPolicy(_) => PolicyError::new_err(message),
         SimError::Policy { .. } | SimError::Wake { .. } => PolicyAnswerError::new_err(message),

@@ -1,7 +1,5 @@
 //! `Cluster`, `Workload` and `simulate`.
 
-use std::sync::Arc;
-
 use numpy::{PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -12,29 +10,65 @@ use themis_core::cluster::{MachineSpec, Topology};
 use themis_core::fairness::{FilterKey, OutsideOption, TIdReading};
 use themis_core::schedulers::{LossCurve, PhaseCap, SchedulerKind, SchedulerRules};
 use themis_sim::{
-    AppSpec, Claim, JobSpec, LeaseMode, Policy, Settings, SimError, policy_by_name, simulate_with,
+    AppSpec, Change, ChangeCause, Claim, JobSpec, LeaseMode, Policy, Settings, SimError,
+    policy_by_name, simulate_with,
 };
 
 use crate::agent::{self, Raised, schedulers};
 use crate::columns::{Table, log_to_dict};
-use crate::errors::{TraceError, core_error, sim_error};
+use crate::errors::{ClusterError, TraceError, core_error, sim_error};
 use crate::names::Named;
 use crate::policy::{self, OwnPolicy};
 
-/// A cluster's shape: one entry a machine.
+/// Changes of capacity, by machine number; `cause` is a position in [`CAUSES`].
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct CapacityInput<'py> {
+    at_us: PyReadonlyArray1<'py, i64>,
+    machine: PyReadonlyArray1<'py, u32>,
+    gpus: PyReadonlyArray1<'py, u32>,
+    cause: PyReadonlyArray1<'py, u8>,
+}
+
+/// Positions are those of `themis.capacity.CAUSES`.
+const CAUSES: [ChangeCause; 4] =
+    [ChangeCause::Planned, ChangeCause::Evicted, ChangeCause::Failure, ChangeCause::Repair];
+
+impl CapacityInput<'_> {
+    fn read(&self) -> PyResult<Vec<Change>> {
+        let (at_us, machine) = (self.at_us.as_array(), self.machine.as_array());
+        let (gpus, cause) = (self.gpus.as_array(), self.cause.as_array());
+        let rows = at_us.len();
+        if [machine.len(), gpus.len(), cause.len()].into_iter().any(|len| len != rows) {
+            return Err(ClusterError::new_err("capacity columns differ in length"));
+        }
+        (0..rows)
+            .map(|row| {
+                let cause = CAUSES.get(usize::from(cause[row])).copied().ok_or_else(|| {
+                    ClusterError::new_err(format!("capacity: cause {} is unknown", cause[row]))
+                })?;
+                Ok(Change { at_us: at_us[row], machine: machine[row], gpus: gpus[row], cause })
+            })
+            .collect()
+    }
+}
+
+/// A cluster: its shape, one entry a machine, and changes of its capacity.
 #[pyclass(frozen, module = "themis._core")]
 pub(crate) struct Cluster {
-    pub(crate) topology: Arc<Topology>,
+    pub(crate) cluster: themis_sim::Cluster,
 }
 
 #[pymethods]
 impl Cluster {
     #[new]
+    #[pyo3(signature = (rack, gpus, slot_gpus, gpu_type, capacity=None))]
     fn new(
         rack: PyReadonlyArray1<'_, u32>,
         gpus: PyReadonlyArray1<'_, u32>,
         slot_gpus: PyReadonlyArray1<'_, u32>,
         gpu_type: PyReadonlyArray1<'_, u32>,
+        capacity: Option<CapacityInput<'_>>,
     ) -> PyResult<Self> {
         let machines: Vec<MachineSpec> = rack
             .as_array()
@@ -47,29 +81,32 @@ impl Cluster {
         let topology =
             Topology::new(&machines).and_then(|topology| topology.with_gpu_types(&types));
         let topology = topology.map_err(|error| core_error(&error))?;
-        Ok(Self { topology: Arc::new(topology) })
+        let changes = capacity.as_ref().map(CapacityInput::read).transpose()?.unwrap_or_default();
+        let cluster = themis_sim::Cluster::from(topology).with_changes(&changes);
+        Ok(Self { cluster: cluster.map_err(|error| sim_error(&error))? })
     }
 
     /// GPUs of the cluster.
     #[getter]
     fn gpus(&self) -> u32 {
-        self.topology.gpus()
+        self.cluster.topology().gpus()
     }
 
     /// Slots of the cluster.
     #[getter]
     fn slots(&self) -> usize {
-        self.topology.slots()
+        self.cluster.topology().slots()
     }
 
     /// Machine, rack and GPUs of each slot.
     fn slot_columns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let slots = || (0..self.topology.slots() as u32).map(SlotId);
-        let machine = |slot| self.topology.machine_of(slot);
+        let topology = self.cluster.topology();
+        let slots = || (0..topology.slots() as u32).map(SlotId);
+        let machine = |slot| topology.machine_of(slot);
         let table = Table::new(py)
             .with("machine", slots().map(|slot| machine(slot).0).collect())?
-            .with("rack", slots().map(|slot| self.topology.rack_of(machine(slot)).0).collect())?
-            .with("gpus", slots().map(|slot| self.topology.slot_gpus(slot)).collect())?;
+            .with("rack", slots().map(|slot| topology.rack_of(machine(slot)).0).collect())?
+            .with("gpus", slots().map(|slot| topology.slot_gpus(slot)).collect())?;
         Ok(table.columns)
     }
 }
@@ -298,6 +335,9 @@ pub(crate) struct SettingsInput {
     min_lease_us: i64,
     restart_us: i64,
     checkpoint_us: i64,
+    checkpoint_every_us: Option<i64>,
+    mtbf_us: Option<i64>,
+    mttr_us: i64,
     horizon_us: Option<i64>,
     seed: u64,
 }
@@ -325,6 +365,9 @@ impl SettingsInput {
             request_factor: self.request_factor,
             restart_us: self.restart_us,
             checkpoint_us: self.checkpoint_us,
+            checkpoint_every_us: self.checkpoint_every_us,
+            mtbf_us: self.mtbf_us,
+            mttr_us: self.mttr_us,
             horizon_us: self.horizon_us,
             seed: self.seed,
         })
@@ -382,7 +425,7 @@ pub(crate) fn simulate<'py>(
     agents: Vec<(u32, Py<PyAny>)>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let settings = settings.read()?;
-    let (topology, specs) = (Arc::clone(&cluster.topology), &workload.specs);
+    let (cluster, specs) = (&cluster.cluster, &workload.specs);
     let played = py.detach(|| {
         // Made in here, since policies and schedulers need not be able to move between threads.
         let raised = Raised::default();
@@ -396,7 +439,7 @@ pub(crate) fn simulate<'py>(
             told.map_err(|error| raised.keep(error)).is_ok()
         };
         let player = player.as_mut();
-        let outcome = simulate_with(schedulers, &topology, specs, &settings, player, &mut tell);
+        let outcome = simulate_with(schedulers, cluster, specs, &settings, player, &mut tell);
         match raised.take() {
             Some(error) => Err(error),
             None => outcome.map_err(|error| run_error(&error, &policy, &agents)),

@@ -1,7 +1,5 @@
 //! `watch_auctions`: a run of `themis` once more, to see what an app bid and who won.
 
-use std::sync::Arc;
-
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use themis_core::auction::{Bidder, Entry, Outcome};
@@ -27,8 +25,7 @@ pub(crate) fn watch_auctions<'py>(
     let mut watch = Watch::new(&settings, app, at_us);
     py.detach(|| {
         let mut goes_on = |_, _, _| Python::attach(|py| py.check_signals().is_ok());
-        let topology = Arc::clone(&cluster.topology);
-        play(&topology, &workload.specs, &settings, &mut watch, &mut goes_on)
+        play(&cluster.cluster, &workload.specs, &settings, &mut watch, &mut goes_on)
     })
     .map_err(|error| sim_error(&error))?;
     let seen = PyDict::new(py);

@@ -178,9 +178,11 @@ fn expired_jobs(state: &State<'_>) -> Vec<u32> {
 /// expired leases. Returns the GPUs that the job still has.
 fn renew(state: &mut State<'_>, job: u32, grants: &mut [Grant], leases: bool) -> Vec<u32> {
     let run = &state.jobs[job as usize];
-    let mut expired = run.expired.clone();
+    let stays = |gpu: &u32| !state.tenures.is_withdrawn(*gpu);
+    let (mut expired, withdrawn): (Vec<u32>, Vec<u32>) =
+        run.expired.iter().copied().partition(stays);
     let mut kept: Vec<u32> =
-        run.gpus.iter().copied().filter(|gpu| expired.binary_search(gpu).is_err()).collect();
+        run.gpus.iter().copied().filter(|gpu| run.expired.binary_search(gpu).is_err()).collect();
     for grant in grants {
         let again = take_from(state, &mut expired, &grant.bundle);
         if again.is_empty() {
@@ -194,6 +196,7 @@ fn renew(state: &mut State<'_>, job: u32, grants: &mut [Grant], leases: bool) ->
         kept.extend(again);
     }
     state.release(&expired, EndedBy::Expired);
+    state.release(&withdrawn, EndedBy::Withdrawn);
     kept
 }
 

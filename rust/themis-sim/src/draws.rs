@@ -30,7 +30,7 @@ impl Draws for SeededDraws {
 }
 
 /// A stream of its own for every (seed, purpose): 32 bytes of `SplitMix64` (Steele et al., 2014).
-fn stream(seed: u64, purpose: u64) -> Pcg64 {
+pub(crate) fn stream(seed: u64, purpose: u64) -> Pcg64 {
     let mut state = seed ^ purpose.wrapping_mul(0xD1B5_4A32_D192_ED03);
     let mut bytes = [0; 32];
     for chunk in bytes.chunks_exact_mut(8) {
@@ -44,7 +44,7 @@ fn stream(seed: u64, purpose: u64) -> Pcg64 {
 }
 
 /// Uniform in [0, 1) with 53 bits.
-fn unit(stream: &mut Pcg64) -> f64 {
+pub(crate) fn unit(stream: &mut Pcg64) -> f64 {
     (stream.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
 }
 

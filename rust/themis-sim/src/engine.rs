@@ -5,7 +5,9 @@
 use std::sync::Arc;
 
 use crate::apply::{carry_out, check, check_wishes, take_from};
+use crate::capacity::Cluster;
 use crate::error::SimError;
+use crate::eviction::{change_capacity, fail_hopeless, take_back};
 use crate::log::EventLog;
 use crate::policy::Policy;
 use crate::search::{review, tell_moves};
@@ -15,7 +17,7 @@ use crate::tenure::EndedBy;
 use crate::view::View;
 use crate::workload::Workload;
 use themis_core::app::Stopping;
-use themis_core::cluster::{FreeSet, Topology};
+use themis_core::cluster::FreeSet;
 
 /// Told now and then (jobs ended, jobs in all, simulated microseconds); false stops the run.
 pub type Progress<'a> = dyn FnMut(usize, usize, i64) -> bool + 'a;
@@ -26,6 +28,8 @@ const PROGRESS_EVERY: u64 = 1024;
 /// How often in a row a policy is woken without granting anything while nothing else is to come:
 /// one that only asks to be woken does not keep a run going.
 const IDLE_WAKES: u32 = 1000;
+/// Where machines fail by chance, so many instants without the end of a job are too many.
+const MOST_IN_VAIN: u64 = 1 << 22;
 
 /// Plays a workload on a cluster under a policy, to the last completion or the horizon.
 ///
@@ -33,13 +37,13 @@ const IDLE_WAKES: u32 = 1000;
 /// Invalid workload or settings, a plan that can't be carried out, an interrupt, or a run longer
 /// than the clock.
 pub fn simulate(
-    topology: &Arc<Topology>,
+    cluster: &Cluster,
     workload: &Workload,
     settings: &Settings,
     policy: &mut dyn Policy,
     progress: &mut Progress<'_>,
 ) -> Result<EventLog, SimError> {
-    simulate_with(Agents::new(), topology, workload, settings, policy, progress)
+    simulate_with(Agents::new(), cluster, workload, settings, policy, progress)
 }
 
 /// The same, with schedulers from outside for some apps, instead of those that their `stopping`
@@ -49,7 +53,7 @@ pub fn simulate(
 /// As [`simulate`]; also when such a scheduler has no answer, or one that can't be carried out.
 pub fn simulate_with(
     agents: Agents,
-    topology: &Arc<Topology>,
+    cluster: &Cluster,
     workload: &Workload,
     settings: &Settings,
     policy: &mut dyn Policy,
@@ -57,9 +61,9 @@ pub fn simulate_with(
 ) -> Result<EventLog, SimError> {
     settings.check()?;
     workload.check()?;
-    let mut engine = Engine::new(State::new(workload, Arc::clone(topology), *settings, agents));
+    let mut engine = Engine::new(State::new(workload, cluster, *settings, agents));
     let horizon_us = settings.horizon_us.unwrap_or(i64::MAX);
-    let mut instants: u64 = 0;
+    let (mut instants, mut in_vain): (u64, u64) = (0, 0);
     while let Some(next_us) = engine.next_event(policy.leases()) {
         if next_us > horizon_us {
             break;
@@ -68,9 +72,14 @@ pub fn simulate_with(
             return Err(SimError::Endless);
         }
         engine.state.now_us = next_us;
+        let before = engine.state.ended_jobs;
         engine.instant(policy, next_us < horizon_us)?;
         instants += 1;
         let done = engine.state.ended_jobs;
+        in_vain = if done > before { 0 } else { in_vain + 1 };
+        if settings.mtbf_us.is_some() && in_vain > MOST_IN_VAIN {
+            return Err(SimError::Stalled(MOST_IN_VAIN, next_us / 1_000_000));
+        }
         if instants.is_multiple_of(PROGRESS_EVERY) && !progress(done, workload.jobs.len(), next_us)
         {
             return Err(SimError::Interrupted);
@@ -93,7 +102,9 @@ struct Engine<'w> {
 }
 
 impl<'w> Engine<'w> {
-    fn new(state: State<'w>) -> Self {
+    fn new(mut state: State<'w>) -> Self {
+        change_capacity(&mut state, false);
+        state.count_gpus();
         let jobs = &state.workload.jobs;
         let mut submissions: Vec<u32> = (0..jobs.len() as u32).collect();
         submissions.sort_by_key(|job| jobs[*job as usize].submit_us);
@@ -118,7 +129,12 @@ impl<'w> Engine<'w> {
         let job = self.submissions.get(self.next_job);
         let job = job.map(|job| state.workload.jobs[*job as usize].submit_us);
         let expiry = if leases && self.contended { state.expiries.peek() } else { None };
-        let next = [end, app, job, expiry.map(|(at_us, _)| at_us)].into_iter().flatten().min();
+        let expiry = expiry.map(|(at_us, _)| at_us);
+        // When all is done, what the cluster has is nobody's business any more.
+        let open = state.ended_jobs < state.jobs.len();
+        let departure = state.departures.first().map(|(at_us, _)| *at_us).filter(|_| open);
+        let change = state.capacity.next_us().filter(|_| open);
+        let next = [end, app, job, expiry, departure, change].into_iter().flatten().min();
         match self.wake_us {
             Some(wake_us) if next.is_none() => {
                 self.idle_wakes += 1;
@@ -131,8 +147,15 @@ impl<'w> Engine<'w> {
     /// Everything that happens now. At the horizon nothing is decided any more: a grant would
     /// last for no time.
     fn instant(&mut self, policy: &mut dyn Policy, decides: bool) -> Result<(), SimError> {
-        // 1. Jobs that end or reach their goals.
+        // 1. Machines that join or go; jobs that end or reach their goals, on GPUs that go too; then
+        // those that lose theirs.
+        let losses = change_capacity(&mut self.state, policy.leases());
         self.end_jobs(policy.leases())?;
+        for loss in &losses {
+            take_back(&mut self.state, loss);
+        }
+        fail_hopeless(&mut self.state)?;
+        self.state.count_gpus();
         tell_moves(&mut self.state)?;
         // 2. Arrivals.
         self.arrive()?;
@@ -151,9 +174,11 @@ impl<'w> Engine<'w> {
             expire(&mut self.state, false);
         }
         let state = &mut self.state;
-        let used = state.topology.gpus() - state.tenures.free().total();
+        state.count_gpus();
+        let total = state.tenures.gpus();
+        let used = total - state.tenures.free().total();
         let waiting = state.active.len() as u32 - state.tally.holding;
-        state.log.usage(state.now_us, used, state.contention.active(), waiting);
+        state.log.usage(state.now_us, total, used, state.contention.now(), waiting);
         Ok(())
     }
 
@@ -207,7 +232,9 @@ impl<'w> Engine<'w> {
                 state.contention.change(state.now_us, 1);
             }
             // The app itself counts from its arrival on, so that nothing has passed yet.
-            state.apps[self.next_app].area_then = state.contention.area_at(state.now_us);
+            let areas = (&state.contention, &state.supply);
+            state.apps[self.next_app].areas_then =
+                (areas.0.area_at(state.now_us), areas.1.area_at(state.now_us));
             self.next_app += 1;
             review(state, number, &[], &[])?;
         }
@@ -231,7 +258,7 @@ impl<'w> Engine<'w> {
         let mut offer = free.clone();
         for app in &state.expired {
             for job in &state.apps[*app as usize].open {
-                offer.give(&state.tenures.bundle(&state.jobs[*job as usize].expired));
+                offer.give(&state.tenures.staying(&state.jobs[*job as usize].expired));
             }
         }
         let plan = policy.decide(&View::new(state, &offer));
@@ -244,7 +271,7 @@ impl<'w> Engine<'w> {
             self.idle_wakes = 0;
         }
         if let Some(auction) = &plan.auction {
-            let active = state.contention.active();
+            let active = state.contention.now();
             state.log.auction(state.now_us, offer.total(), active, auction);
         }
         carry_out(state, &offer, plan, policy.leases());
@@ -261,9 +288,9 @@ impl<'w> Engine<'w> {
             state.now_us = horizon_us.max(state.now_us);
         }
         for app in 0..state.apps.len() as u32 {
-            let run = &mut state.apps[app as usize];
+            let run = &state.apps[app as usize];
             if run.gpu_end_us.is_none() && run.arrival_us <= state.now_us {
-                run.n_avg = state.contention.n_avg(run.arrival_us, run.area_then, state.now_us);
+                state.apps[app as usize].share = state.share(app);
             }
         }
         for job in 0..state.jobs.len() as u32 {
@@ -290,7 +317,12 @@ fn submit(state: &mut State<'_>, job: u32) -> Result<(), SimError> {
         return Ok(()); // killed with its app before it was submitted
     }
     run.phase = JobPhase::Open;
-    if spec.gang > spec.speeds.most_gpus(&state.topology) {
+    if !state.capacity.has_room_from(state.now_us, &spec.speeds, spec.gang) {
+        let most = state.capacity.most_from(state.now_us, &spec.speeds);
+        if most < spec.speeds.most_gpus(&state.topology) {
+            let reason = format!("needs {} GPUs, the cluster has {most} at most", spec.gang);
+            run.reason = Some(reason.into());
+        }
         state.end_job(job, JobPhase::Infeasible);
     } else if spec.work_gpu_us <= 0.0 {
         run.start_us = Some(state.now_us);
@@ -326,7 +358,8 @@ fn reject(state: &mut State<'_>, rejects: Vec<(u32, u32, String)>) -> Result<(),
 fn reuse(state: &mut State<'_>, app: u32, spare: Vec<u32>, leases: bool) {
     let due = |gpu: &u32| {
         let expiry_us = state.tenures.of(*gpu).map_or(0, |tenure| tenure.expiry_us);
-        !leases || state.clock.due(expiry_us, state.now_us) == state.now_us
+        let goes = state.tenures.is_withdrawn(*gpu);
+        !leases || goes || state.clock.due(expiry_us, state.now_us) == state.now_us
     };
     let (over, mut spare): (Vec<u32>, Vec<u32>) = spare.into_iter().partition(due);
     state.release(&over, EndedBy::JobEnd);

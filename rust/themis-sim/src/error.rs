@@ -28,6 +28,18 @@ pub enum SimError {
         /// What it accepts.
         expected: &'static str,
     },
+    /// A change of the cluster's capacity is out of range; nothing was run.
+    #[error("capacity: row {row}: {field} is {value}, expected {expected}")]
+    Capacity {
+        /// Its row.
+        row: usize,
+        /// The offending field.
+        field: &'static str,
+        /// The value found.
+        value: String,
+        /// What the field accepts.
+        expected: String,
+    },
     /// There is no policy of this name.
     #[error("policy: {0:?} is unknown")]
     UnknownPolicy(String),
@@ -77,6 +89,11 @@ pub enum SimError {
         "the run goes on beyond 4.6e12 seconds (140,000 years): set horizon_s, or check the units of the trace"
     )]
     Endless,
+    /// Machines fail so often that nothing ends any more.
+    #[error(
+        "no job has ended for {0} events, the last at {1} s: machines fail faster than jobs get on; set horizon_s, or a longer mtbf_s or shorter checkpoint_every_s"
+    )]
+    Stalled(u64, i64),
     /// The caller asked to stop.
     #[error("interrupted")]
     Interrupted,

@@ -1,8 +1,9 @@
 //! The simulator: a cluster, a workload and a policy in, an event log out.
 //!
 //! # Ordering contract
-//! Time is integer microseconds. At one instant, in this order: job ends, arrivals, lease
-//! expiries, then one scheduling decision over all GPUs that are free. Release comes before
+//! Time is integer microseconds. At one instant, in this order: changes of the cluster's capacity,
+//! job ends (jobs on GPUs that go at that instant end first), arrivals, lease expiries, then one
+//! scheduling decision over all GPUs that are free. Release comes before
 //! allocation, so that no GPU is ever used twice. Equal events keep the order of their app and
 //! job numbers, which the caller gives by (arrival, app id) and (submission, job id).
 //!
@@ -16,10 +17,13 @@
 #![forbid(unsafe_code)]
 
 mod apply;
-mod contention;
+mod capacity;
 mod draws;
 mod engine;
 mod error;
+mod eviction;
+mod failures;
+mod level;
 mod log;
 mod policy;
 mod queue;
@@ -32,10 +36,13 @@ mod tenure;
 mod view;
 mod workload;
 
+pub use capacity::{Change, ChangeCause, Cluster};
 pub use draws::SeededDraws;
 pub use engine::{Progress, simulate, simulate_with};
 pub use error::SimError;
-pub use log::{AppColumns, AuctionColumns, EventLog, JobColumns, LeaseColumns, UsageColumns};
+pub use log::{
+    AppColumns, AuctionColumns, CapacityColumns, EventLog, JobColumns, LeaseColumns, UsageColumns,
+};
 pub use policy::{
     AuctionRecord, BidColumns, Cause, Grant, POLICIES, Plan, Policy, Watch, Wishes, policy_by_name,
 };

@@ -1,5 +1,6 @@
 //! The event log: everything that is reported is computed from these columns.
 
+use crate::capacity::Change;
 use crate::policy::{AuctionRecord, Cause};
 use crate::state::JobRun;
 use crate::tenure::EndedBy;
@@ -91,10 +92,21 @@ pub struct AuctionColumns {
 #[allow(missing_docs)] // one vector a column; the names say it
 pub struct UsageColumns {
     pub at_us: Vec<i64>,
+    pub gpus_total: Vec<u32>,
     pub gpus_used: Vec<u32>,
     pub gpus_productive: Vec<u32>,
     pub active_apps: Vec<u32>,
     pub waiting_apps: Vec<u32>,
+}
+
+/// Changes of what machines have: (from when, machine, GPUs, cause).
+#[derive(Clone, Debug, Default, PartialEq)]
+#[allow(missing_docs)] // one vector a column; the names say it
+pub struct CapacityColumns {
+    pub at_us: Vec<i64>,
+    pub machine: Vec<u32>,
+    pub gpus: Vec<u32>,
+    pub cause: Vec<u8>,
 }
 
 /// Apps, in their order; -1 where an instant never came, NaN where a figure is undefined.
@@ -107,14 +119,17 @@ pub struct AppColumns {
     pub useful_gpu_us: Vec<f64>,
     pub slowed_gpu_us: Vec<f64>,
     pub switching_gpu_us: Vec<i64>,
+    pub lost_gpu_us: Vec<i64>,
     pub n_avg: Vec<f64>,
+    pub gpus_avg: Vec<f64>,
     pub t_id_s: Vec<f64>,
     pub t_sh_s: Vec<f64>,
     pub t_alone_s: Vec<f64>,
     pub placement_score: Vec<f64>,
 }
 
-/// Jobs, in their order; `phase` numbers: 2 done, 3 killed, 4 infeasible, 5 unfinished.
+/// Jobs, in their order; `phase` numbers: 2 done, 3 killed, 4 infeasible, 5 unfinished,
+/// 7 rejected, 8 failed.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[allow(missing_docs)] // one vector a column; the names say it
 pub struct JobColumns {
@@ -125,6 +140,8 @@ pub struct JobColumns {
     pub work_gpu_us: Vec<f64>,
     pub preemptions: Vec<u32>,
     pub migrations: Vec<u32>,
+    pub failures: Vec<u32>,
+    pub lost_gpu_us: Vec<i64>,
     /// Why its app's scheduler ended it: a position in `reasons`, of which the first is empty.
     pub reason: Vec<u32>,
     pub reasons: Vec<String>,
@@ -139,6 +156,8 @@ pub struct EventLog {
     pub auctions: AuctionColumns,
     /// Use of the cluster by time.
     pub usage: UsageColumns,
+    /// Changes of the cluster's capacity by time.
+    pub capacity: CapacityColumns,
     /// Apps in their order.
     pub apps: AppColumns,
     /// Jobs in their order.
@@ -153,6 +172,7 @@ pub(crate) struct Recorder {
     pub(crate) leases: LeaseLog,
     auctions: AuctionColumns,
     usage: UsageColumns,
+    capacity: CapacityColumns,
     /// (instant, change) of the number of GPUs that work.
     working: Vec<(i64, i32)>,
 }
@@ -173,16 +193,28 @@ impl Recorder {
         columns.gap.push(row.gap);
     }
 
-    /// Notes the use of the cluster after an instant's decision, if it changed.
-    pub(crate) fn usage(&mut self, at_us: i64, used: u32, active: u32, waiting: u32) {
+    /// Notes that a machine has so many GPUs from now on.
+    pub(crate) fn capacity(&mut self, at_us: i64, change: &Change) {
+        let columns = &mut self.capacity;
+        columns.at_us.push(at_us);
+        columns.machine.push(change.machine);
+        columns.gpus.push(change.gpus);
+        columns.cause.push(change.cause as u8);
+    }
+
+    /// Notes the use of the cluster after an instant's decision, if it changed: GPUs that exist and
+    /// that are held, active and waiting apps.
+    pub(crate) fn usage(&mut self, at_us: i64, total: u32, used: u32, active: u32, waiting: u32) {
         let columns = &mut self.usage;
-        let same = columns.gpus_used.last() == Some(&used)
+        let same = columns.gpus_total.last() == Some(&total)
+            && columns.gpus_used.last() == Some(&used)
             && columns.active_apps.last() == Some(&active)
             && columns.waiting_apps.last() == Some(&waiting);
         if same {
             return;
         }
         columns.at_us.push(at_us);
+        columns.gpus_total.push(total);
         columns.gpus_used.push(used);
         columns.active_apps.push(active);
         columns.waiting_apps.push(waiting);
@@ -207,7 +239,8 @@ impl Recorder {
         self.working.sort_unstable();
         let usage = with_work(&self.usage, &self.working, end_us);
         let leases = self.leases.into_columns();
-        EventLog { leases, auctions: self.auctions, usage, end_us, ..EventLog::default() }
+        let (auctions, capacity) = (self.auctions, self.capacity);
+        EventLog { leases, auctions, usage, capacity, end_us, ..EventLog::default() }
     }
 }
 
@@ -215,13 +248,13 @@ impl Recorder {
 fn with_work(usage: &UsageColumns, working: &[(i64, i32)], end_us: i64) -> UsageColumns {
     let mut merged = UsageColumns::default();
     let (mut row, mut change, mut productive) = (0, 0, 0_i32);
-    let (mut used, mut active, mut waiting) = (0, 0, 0);
+    let (mut total, mut used, mut active, mut waiting) = (0, 0, 0, 0);
     loop {
         let next_row = usage.at_us.get(row).copied();
         let next_change = working.get(change).map(|(at, _)| *at).filter(|at| *at <= end_us);
         let Some(at) = [next_row, next_change].into_iter().flatten().min() else { return merged };
         if next_row == Some(at) {
-            used = usage.gpus_used[row];
+            (total, used) = (usage.gpus_total[row], usage.gpus_used[row]);
             (active, waiting) = (usage.active_apps[row], usage.waiting_apps[row]);
             row += 1;
         }
@@ -232,6 +265,7 @@ fn with_work(usage: &UsageColumns, working: &[(i64, i32)], end_us: i64) -> Usage
         }
         if next_row == Some(at) || before != productive {
             merged.at_us.push(at);
+            merged.gpus_total.push(total);
             merged.gpus_used.push(used);
             merged.gpus_productive.push(productive.max(0) as u32);
             merged.active_apps.push(active);
@@ -247,13 +281,14 @@ mod tests {
     #[test]
     fn working_gpus_are_merged_into_the_rows_of_use() {
         let mut recorder = Recorder::default();
-        recorder.usage(0, 4, 1, 0);
-        recorder.usage(5, 4, 1, 0);
-        recorder.usage(20, 0, 0, 0);
+        recorder.usage(0, 8, 4, 1, 0);
+        recorder.usage(5, 8, 4, 1, 0);
+        recorder.usage(20, 7, 0, 0, 0);
         recorder.working = vec![(10, 4), (20, -4), (99, 1), (99, -1)];
         let usage = recorder.into_log(50).usage;
         assert_eq!(usage.at_us, vec![0, 10, 20]);
         assert_eq!(usage.gpus_used, vec![4, 4, 0]);
+        assert_eq!(usage.gpus_total, vec![8, 8, 7]);
         assert_eq!(usage.gpus_productive, vec![0, 4, 0]);
     }
 }

@@ -27,7 +27,7 @@ fn app_columns(state: &State<'_>) -> AppColumns {
         // A scheduler that was never asked, or has no search, has no say either.
         let counts = arrived && has_work;
         let t_id_s =
-            if counts && run.has_submitted() { state.t_id_s(number, run.n_avg) } else { f64::NAN };
+            if counts && run.has_submitted() { state.t_id_s(number, run.share) } else { f64::NAN };
         let elapsed_s = (run.gpu_end_us.unwrap_or(state.now_us) - run.arrival_us) as f64 / 1e6;
         let open = counts && run.gpu_end_us.is_none();
         let rest_s = if open { time_alone(state, number, false) } else { 0.0 };
@@ -36,9 +36,11 @@ fn app_columns(state: &State<'_>) -> AppColumns {
         columns.end_us.push(run.end_us.unwrap_or(-1));
         columns.gpu_us.push(gpu_us);
         columns.useful_gpu_us.push(useful);
-        columns.slowed_gpu_us.push(running - useful);
+        columns.slowed_gpu_us.push(running - run.lost_gpu_us as f64 - useful);
         columns.switching_gpu_us.push(run.switching_gpu_us);
-        columns.n_avg.push(if counts { run.n_avg } else { f64::NAN });
+        columns.lost_gpu_us.push(run.lost_gpu_us);
+        columns.n_avg.push(if counts { run.share.n_avg } else { f64::NAN });
+        columns.gpus_avg.push(if counts { run.share.gpus } else { f64::NAN });
         columns.t_id_s.push(t_id_s);
         columns.t_sh_s.push(if counts { elapsed_s + rest_s } else { f64::NAN });
         columns.t_alone_s.push(if counts { time_alone(state, number, true) } else { f64::NAN });
@@ -102,6 +104,8 @@ fn job_columns(state: &State<'_>) -> JobColumns {
         columns.work_gpu_us.push(work_done(state, number));
         columns.preemptions.push(run.preemptions);
         columns.migrations.push(run.migrations);
+        columns.failures.push(run.failures);
+        columns.lost_gpu_us.push(run.lost_gpu_us);
         let reason = run.reason.as_deref().unwrap_or_default();
         columns.reason.push(if reason.is_empty() {
             0

@@ -17,7 +17,9 @@ pub(crate) fn report(state: &State<'_>, job: u32, at_goal: &[u32]) -> JobReport 
         JobPhase::Paused => Standing::AtGoal,
         JobPhase::Open | JobPhase::Unfinished => Standing::Open,
         JobPhase::Done => Standing::Done,
-        JobPhase::Killed | JobPhase::Infeasible | JobPhase::Rejected => Standing::Dropped,
+        JobPhase::Killed | JobPhase::Infeasible | JobPhase::Rejected | JobPhase::Failed => {
+            Standing::Dropped
+        }
     };
     let done_gpu_s = (spec.work_gpu_us - run.work_left_at(state.now_us)) / 1e6;
     let mut report = JobReport {

@@ -40,6 +40,12 @@ pub struct Settings {
     pub restart_us: i64,
     /// ...and this long, unless the job says otherwise, for its checkpoint.
     pub checkpoint_us: i64,
+    /// A job that works saves its state as often as this; `None`: never.
+    pub checkpoint_every_us: Option<i64>,
+    /// Mean time to failure of a machine; `None`: none fails by chance.
+    pub mtbf_us: Option<i64>,
+    /// Mean time to its repair.
+    pub mttr_us: i64,
     /// Stop here.
     pub horizon_us: Option<i64>,
     /// Seeds every random choice.
@@ -60,6 +66,9 @@ impl Default for Settings {
             request_factor: 2.0,
             restart_us: 35_000_000,
             checkpoint_us: 8_000_000,
+            checkpoint_every_us: Some(1_800_000_000),
+            mtbf_us: None,
+            mttr_us: 3_600_000_000,
             horizon_us: None,
             seed: 0,
         }
@@ -94,6 +103,15 @@ impl Settings {
         let factor = self.request_factor;
         if !(1.0..=1000.0).contains(&factor) {
             return refuse("request_factor", factor.to_string(), "a number from 1 to 1000");
+        }
+        let positive = [
+            ("checkpoint_every_s", self.checkpoint_every_us.unwrap_or(1)),
+            ("mtbf_s", self.mtbf_us.unwrap_or(1)),
+            ("mttr_s", self.mttr_us),
+        ];
+        if let Some((field, us)) = positive.into_iter().find(|(_, us)| !(1..LATEST_US).contains(us))
+        {
+            return refuse(field, us.to_string(), "at least a microsecond");
         }
         let times = [
             ("min_lease_s", self.min_lease_us),

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use crate::log::{LeaseLog, LeaseRow};
 use crate::policy::Cause;
 use crate::settings::{LATEST_US, LeaseMode, Settings};
-use themis_core::SlotId;
 use themis_core::auction::Payment;
 use themis_core::cluster::{Bundle, FreeSet, Topology};
+use themis_core::{MachineId, SlotId};
 
 /// Why a lease ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +18,10 @@ pub(crate) enum EndedBy {
     Expired = 2,
     Horizon = 3,
     Renewal = 4,
+    /// The GPU left the cluster as planned.
+    Withdrawn = 5,
+    /// Its machine failed.
+    Failure = 6,
 }
 
 /// An app's lease on one GPU.
@@ -96,6 +100,10 @@ pub(crate) struct Tenures {
     first_gpu: Vec<u32>,
     slot_of: Vec<SlotId>,
     owner: Vec<Option<Tenure>>,
+    /// GPUs that the cluster lacks, or loses as soon as nobody holds them.
+    withdrawn: Vec<bool>,
+    /// Those that it has: all but the withdrawn ones that nobody holds.
+    gpus: u32,
     free: FreeSet,
 }
 
@@ -108,8 +116,52 @@ impl Tenures {
             slot_of.extend((0..topology.slot_gpus(slot)).map(|_| slot));
         }
         let owner = vec![None; slot_of.len()];
+        let (withdrawn, gpus) = (vec![false; slot_of.len()], topology.gpus());
         let free = FreeSet::full(Arc::clone(&topology));
-        Self { topology, first_gpu, slot_of, owner, free }
+        Self { topology, first_gpu, slot_of, owner, withdrawn, gpus, free }
+    }
+
+    /// GPUs that the cluster has at present, those that somebody still holds among them.
+    pub(crate) fn gpus(&self) -> u32 {
+        self.gpus
+    }
+
+    /// Leaves a machine its first so many GPUs and withdraws the others. Returns the withdrawn ones
+    /// that somebody holds.
+    pub(crate) fn resize(&mut self, machine: MachineId, gpus: u32) -> Vec<u32> {
+        let first = self.topology.slots_of(machine).next().map_or(0, |s| self.first_gpu[s.index()]);
+        let all = first..first + self.topology.machine_gpus(machine);
+        let mut held = Vec::new();
+        for gpu in all {
+            let at = gpu as usize;
+            let goes = gpu - first >= gpus;
+            let is_held = self.owner[at].is_some();
+            if goes && is_held {
+                held.push(gpu);
+            } else if goes != self.withdrawn[at] && !is_held {
+                let one: Bundle = [(self.slot_of[at], 1)].into_iter().collect();
+                if goes {
+                    self.free.take(&one);
+                    self.gpus -= 1;
+                } else {
+                    self.free.give(&one);
+                    self.gpus += 1;
+                }
+            }
+            self.withdrawn[at] = goes;
+        }
+        held
+    }
+
+    /// True for a GPU that the cluster loses as soon as nobody holds it.
+    pub(crate) fn is_withdrawn(&self, gpu: u32) -> bool {
+        self.withdrawn[gpu as usize]
+    }
+
+    /// The counts of those GPUs of a list that stay.
+    pub(crate) fn staying(&self, gpus: &[u32]) -> Bundle {
+        let stays = gpus.iter().filter(|gpu| !self.is_withdrawn(**gpu));
+        stays.map(|gpu| (self.slot_of[*gpu as usize], 1)).collect()
     }
 
     /// What nobody holds.
@@ -139,7 +191,7 @@ impl Tenures {
         for (slot, count) in bundle.iter() {
             let first = self.first_gpu[slot.index()];
             let all = first..first + self.topology.slot_gpus(slot);
-            let open = |gpu: &u32| self.owner[*gpu as usize].is_none();
+            let open = |gpu: &u32| self.owner[*gpu as usize].is_none() && !self.is_withdrawn(*gpu);
             let known = all.clone().filter(|gpu| open(gpu) && liked.binary_search(gpu).is_ok());
             let other = all.filter(|gpu| open(gpu) && liked.binary_search(gpu).is_err());
             let before = named.len();
@@ -168,7 +220,9 @@ impl Tenures {
         for gpu in gpus {
             self.owner[*gpu as usize] = None;
         }
-        self.free.give(&self.bundle(gpus));
+        let staying = self.staying(gpus);
+        self.gpus -= gpus.len() as u32 - staying.gpus();
+        self.free.give(&staying);
     }
 
     /// Lets an app keep GPUs for another lease. Renewals in a row are one row of the log.

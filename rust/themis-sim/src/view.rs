@@ -1,6 +1,6 @@
 //! What a policy sees: a read-only snapshot of the instant at which it decides.
 
-use crate::state::State;
+use crate::state::{FairShare, State};
 use crate::workload::{Claim, JobSpec};
 use themis_core::app::{AppState, Job, Speeds};
 use themis_core::auction::Rules;
@@ -45,9 +45,14 @@ impl<'a> View<'a> {
         self.offer
     }
 
-    /// The cluster.
+    /// The cluster, with all that it ever has.
     pub fn topology(&self) -> &'a Topology {
         &self.state.topology
+    }
+
+    /// GPUs that the cluster has at present.
+    pub fn gpus(&self) -> u32 {
+        self.state.tenures.gpus()
     }
 
     /// The auction's rules.
@@ -80,9 +85,10 @@ impl<'a> View<'a> {
         self.state.apps[app as usize].arrival_us
     }
 
-    /// The `demand_capped` ideal time of an app as one of `n`.
+    /// The `demand_capped` ideal time of an app as one of `n` on all that the cluster ever has.
     pub fn fair_time_s(&self, app: u32, n: f64) -> f64 {
-        self.state.t_id_read_s(app, TIdReading::DemandCapped, n).max(f64::MIN_POSITIVE)
+        let share = FairShare { n_avg: n, gpus: f64::from(self.topology().gpus()), part: 1.0 };
+        self.state.t_id_read_s(app, TIdReading::DemandCapped, share).max(f64::MIN_POSITIVE)
     }
 
     /// Number of active apps.
@@ -179,11 +185,11 @@ impl<'a> View<'a> {
         let (held, previous) = if run.expired.is_empty() {
             (run.bundle.clone(), Bundle::new())
         } else if run.expired.len() == run.gpus.len() {
-            (Bundle::new(), run.bundle.clone())
+            (Bundle::new(), self.state.tenures.staying(&run.gpus))
         } else {
             let kept = |gpu: &&u32| run.expired.binary_search(gpu).is_err();
             let kept: Vec<u32> = run.gpus.iter().filter(kept).copied().collect();
-            (self.state.tenures.bundle(&kept), self.state.tenures.bundle(&run.expired))
+            (self.state.tenures.bundle(&kept), self.state.tenures.staying(&run.expired))
         };
         Job {
             gang: spec.gang,
@@ -234,11 +240,11 @@ impl<'a> View<'a> {
         let run = &self.state.apps[app as usize];
         let settings = &self.state.settings;
         let (now_us, topology) = (self.state.now_us, self.topology());
-        let n_avg = self.state.contention.n_avg(run.arrival_us, run.area_then, now_us);
+        let share = self.state.share(app);
         let jobs = run.open.clone();
         let mut state = AppState {
             elapsed_s: (now_us - run.arrival_us) as f64 / 1e6,
-            t_id_s: self.state.t_id_s(app, n_avg).max(f64::MIN_POSITIVE),
+            t_id_s: self.state.t_id_s(app, share).max(f64::MIN_POSITIVE),
             stopping: run.waits_for,
             jobs: jobs.iter().map(|job| self.job(*job)).collect(),
             later: self.scheduler(app).later().to_vec(),
@@ -258,8 +264,8 @@ impl<'a> View<'a> {
         let waited_s = run.waited_us(now_us) as f64 / 1e6;
         let context = OutsideContext {
             lease_s: settings.lease_us as f64 / 1e6,
-            gpus: run.own_gpus.all(),
-            n_avg,
+            gpus: run.own_gpus.all() * (f64::from(self.gpus().max(1)) / f64::from(topology.gpus())),
+            n_avg: share.n_avg,
             last: run.last_rho.map(|rho| (rho, waited_s)),
         };
         state.rho_empty = settings.outside_option.rho_empty(&state, topology, context);

@@ -134,6 +134,12 @@ impl OwnGpus {
         rate
     }
 
+    /// The same with a part of every type's GPUs.
+    #[must_use]
+    pub fn scaled(&self, part: f64) -> Self {
+        Self(self.0.iter().map(|(speed, there)| (*speed, there * part)).collect())
+    }
+
     /// Work a second of all GPUs: `R_C` in units of the app's own speed.
     pub fn all(&self) -> f64 {
         self.rate(f64::INFINITY, 1.0)

@@ -17,7 +17,7 @@ impl Policy for Partition {
     }
 
     fn decide(&mut self, view: &View<'_>) -> Plan {
-        let share = view.topology().gpus() / view.active().max(1) as u32;
+        let share = view.gpus() / view.active().max(1) as u32;
         let mut free = view.offer().clone();
         let mut plan = Plan::default();
         let mut without = Vec::new();

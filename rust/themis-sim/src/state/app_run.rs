@@ -4,6 +4,17 @@ use crate::workload::{AppSpec, JobSpec};
 use themis_core::app::{Demand, OwnGpus, Stopping};
 use themis_core::fairness::{TIdReading, ideal_time, ideal_time_first};
 
+/// What an app shared, on average over its life: the `R_C` and `N_avg` of its ideal time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FairShare {
+    /// Active apps.
+    pub(crate) n_avg: f64,
+    /// GPUs of the cluster.
+    pub(crate) gpus: f64,
+    /// The part that they were of all that there ever are.
+    pub(crate) part: f64,
+}
+
 /// An app during a run.
 #[derive(Clone, Debug)]
 pub(crate) struct AppRun {
@@ -29,15 +40,17 @@ pub(crate) struct AppRun {
     pub(crate) counted: (bool, bool),
     /// What was submitted so far, finished or not.
     submitted: Vec<Demand>,
-    /// App-microseconds of contention when it arrived.
-    pub(crate) area_then: i128,
-    pub(crate) n_avg: f64,
+    /// App- and GPU-microseconds of contention and capacity when it arrived.
+    pub(crate) areas_then: (i128, i128),
+    pub(crate) share: FairShare,
     pub(crate) first_gpu_us: Option<i64>,
     pub(crate) end_us: Option<i64>,
     /// When the last job that needed GPUs ended: jobs of no GPUs stay out of rho.
     pub(crate) gpu_end_us: Option<i64>,
     pub(crate) run_gpu_us: i64,
     pub(crate) switching_gpu_us: i64,
+    /// The part of running time whose work was lost in failures.
+    pub(crate) lost_gpu_us: i64,
     /// GPU-microseconds at the pace of the placements it had: running time weighted by 1/S.
     pub(crate) paced_gpu_us: f64,
     /// Its rho when it last held GPUs, and since when it has held none.
@@ -60,13 +73,14 @@ impl AppRun {
             expired: 0,
             counted: (false, false),
             submitted: Vec::new(),
-            area_then: 0,
-            n_avg: 1.0,
+            areas_then: (0, 0),
+            share: FairShare { n_avg: 1.0, gpus: 1.0, part: 1.0 },
             first_gpu_us: None,
             end_us: None,
             gpu_end_us: None,
             run_gpu_us: 0,
             switching_gpu_us: 0,
+            lost_gpu_us: 0,
             paced_gpu_us: 0.0,
             last_rho: None,
             empty_since_us: spec.arrival_us,
@@ -130,11 +144,18 @@ impl AppRun {
     }
 
     /// `T_ID` in seconds for a budget, else for all that was submitted so far.
-    pub(crate) fn t_id_s(&self, budget: Option<&[Demand]>, reading: TIdReading, n_avg: f64) -> f64 {
+    pub(crate) fn t_id_s(
+        &self,
+        budget: Option<&[Demand]>,
+        reading: TIdReading,
+        share: FairShare,
+    ) -> f64 {
+        let n_avg = share.n_avg;
+        let own_gpus = self.own_gpus.scaled(share.part);
         let phases = budget.unwrap_or(&self.submitted);
         match self.waits_for {
-            Stopping::All => ideal_time(reading, phases, &self.own_gpus, n_avg),
-            Stopping::First => ideal_time_first(reading, &self.submitted, &self.own_gpus, n_avg),
+            Stopping::All => ideal_time(reading, phases, &own_gpus, n_avg),
+            Stopping::First => ideal_time_first(reading, &self.submitted, &own_gpus, n_avg),
         }
     }
 }

@@ -24,6 +24,8 @@ pub(crate) enum JobPhase {
     Paused = 6,
     /// Refused by the policy.
     Rejected = 7,
+    /// The cluster became too small for it, for good.
+    Failed = 8,
 }
 
 impl JobPhase {
@@ -42,7 +44,7 @@ pub(crate) struct JobRun {
     pub(crate) beyond: f64,
     /// Most GPUs that it can use at present.
     pub(crate) max: u32,
-    /// Why its app's scheduler ended it.
+    /// Why it ended otherwise than done.
     pub(crate) reason: Option<Box<str>>,
     /// Its GPUs, sorted.
     pub(crate) gpus: Vec<u32>,
@@ -57,6 +59,10 @@ pub(crate) struct JobRun {
     /// The best rate anywhere in the cluster.
     best_rate: f64,
     since_us: i64,
+    /// All that it did by then is saved.
+    saved_us: i64,
+    /// GPUs of it have failed since it last began to run.
+    pub(crate) crashed: bool,
     /// The last switch began here...
     pub(crate) switched_us: i64,
     /// ...and is over from here on.
@@ -68,6 +74,9 @@ pub(crate) struct JobRun {
     pub(crate) gpu_us: i64,
     pub(crate) preemptions: u32,
     pub(crate) migrations: u32,
+    pub(crate) failures: u32,
+    /// GPU-microseconds of running time whose work was lost.
+    pub(crate) lost_gpu_us: i64,
 }
 
 impl JobRun {
@@ -89,6 +98,8 @@ impl JobRun {
             paced: 0.0,
             best_rate: job.best_rate(topology),
             since_us: spec.submit_us,
+            saved_us: spec.submit_us,
+            crashed: false,
             switched_us: spec.submit_us,
             productive_us: spec.submit_us,
             epoch: 0,
@@ -97,6 +108,8 @@ impl JobRun {
             gpu_us: 0,
             preemptions: 0,
             migrations: 0,
+            failures: 0,
+            lost_gpu_us: 0,
         }
     }
 
@@ -110,10 +123,27 @@ impl JobRun {
         (self.work_left - self.rate * self.run_time(now_us) as f64).max(self.beyond)
     }
 
+    /// Goes back to the last checkpoint; call after [`JobRun::account`]. A job saves its state when
+    /// it begins to work, when it gets a goal, and as often as `every_us` says after that. Returns
+    /// the GPU-microseconds since.
+    pub(crate) fn set_back(&mut self, spec: &JobSpec, every_us: Option<i64>) -> i64 {
+        let saved_us = self.saved_us.max(self.productive_us);
+        let worked_us = (self.since_us - saved_us).max(0);
+        let lost_us = every_us.map_or(worked_us, |every_us| worked_us % every_us);
+        let lost = self.rate * lost_us as f64;
+        self.work_left = (self.work_left + lost).min(spec.work_gpu_us);
+        self.failures += 1;
+        self.crashed = true;
+        let lost_gpu_us = self.gpus.len() as i64 * lost_us;
+        self.lost_gpu_us += lost_gpu_us;
+        lost_gpu_us
+    }
+
     /// Sets a goal; call after [`JobRun::account`]. Voids the planned end.
     pub(crate) fn aim(&mut self, beyond: f64, max: u32, spec: &JobSpec, topology: &Topology) {
         self.epoch += 1;
         self.beyond = beyond;
+        self.saved_us = self.since_us;
         if max != self.max {
             self.max = max;
             self.best_rate = self.bare(spec).best_rate(topology);
@@ -179,8 +209,11 @@ impl JobRun {
         }
         if self.start_us.is_some() {
             let checkpoint_us = spec.checkpoint_us.unwrap_or(settings.checkpoint_us);
+            // After a crash there was nothing that could be saved.
+            let checkpoint_us = if self.crashed { 0 } else { checkpoint_us };
             self.productive_us += checkpoint_us + settings.restart_us;
         }
+        self.crashed = false;
         self.start_us.get_or_insert(now_us);
     }
 
@@ -203,7 +236,10 @@ impl JobRun {
     pub(crate) fn finish(&mut self, phase: JobPhase, now_us: i64) {
         let submitted = self.phase != JobPhase::Future;
         self.phase = phase;
-        let ended = matches!(phase, JobPhase::Done | JobPhase::Killed | JobPhase::Rejected);
+        let ended = matches!(
+            phase,
+            JobPhase::Done | JobPhase::Killed | JobPhase::Rejected | JobPhase::Failed
+        );
         if submitted && ended {
             self.end_us = Some(now_us);
         }

@@ -3,13 +3,14 @@
 mod app_run;
 mod job_run;
 
-pub(crate) use app_run::AppRun;
+pub(crate) use app_run::{AppRun, FairShare};
 pub(crate) use job_run::{JobPhase, JobRun};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::contention::Contention;
+use crate::capacity::{Capacity, Cluster};
+use crate::level::Level;
 use crate::log::Recorder;
 use crate::queue::{Ends, Expiries};
 use crate::settings::Settings;
@@ -53,21 +54,29 @@ pub(crate) struct State<'w> {
     pub(crate) expired: Vec<u32>,
     /// Jobs in a final state.
     pub(crate) ended_jobs: usize,
-    pub(crate) contention: Contention,
+    /// What the cluster has, now and later.
+    pub(crate) capacity: Capacity,
+    /// How much it has.
+    pub(crate) supply: Level,
+    /// How many apps are active.
+    pub(crate) contention: Level,
     pub(crate) tenures: Tenures,
     pub(crate) clock: LeaseClock,
     pub(crate) ends: Ends,
     pub(crate) expiries: Expiries,
+    /// (when, GPU): withdrawn GPUs that leave when their leases end.
+    pub(crate) departures: BTreeSet<(i64, u32)>,
     pub(crate) log: Recorder,
 }
 
 impl<'w> State<'w> {
     pub(crate) fn new(
         workload: &'w Workload,
-        topology: Arc<Topology>,
+        cluster: &Cluster,
         settings: Settings,
         mut agents: Agents,
     ) -> Self {
+        let topology = Arc::clone(cluster.topology());
         let cap = |spec: &JobSpec| workload.apps[spec.app as usize].max_gpus;
         let jobs = workload.jobs.iter().map(|spec| JobRun::new(spec, cap(spec), &topology));
         let jobs = jobs.collect();
@@ -98,11 +107,14 @@ impl<'w> State<'w> {
             tally: Tally::default(),
             expired: Vec::new(),
             ended_jobs: 0,
-            contention: Contention::default(),
+            capacity: Capacity::new(cluster, &settings),
+            supply: Level::default(),
+            contention: Level::default(),
             tenures: Tenures::new(Arc::clone(&topology)),
             clock: LeaseClock::new(&settings),
             ends: Ends::default(),
             expiries: Expiries::default(),
+            departures: BTreeSet::new(),
             log: Recorder::default(),
             topology,
         };
@@ -117,10 +129,12 @@ impl<'w> State<'w> {
         self.workload.apps[app as usize].job_ids().filter(|job| self.needs_gpus(*job))
     }
 
-    /// Whether a job can run on this cluster and needs GPUs for it.
+    /// Whether a job can run on this cluster, as its capacity is planned from the submission on,
+    /// and needs GPUs for it.
     pub(crate) fn needs_gpus(&self, job: u32) -> bool {
         let job = &self.workload.jobs[job as usize];
-        job.gang > 0 && job.gang <= job.speeds.most_gpus(&self.topology) && job.work_gpu_us > 0.0
+        let has_room = || self.capacity.has_room_from(job.submit_us, &job.speeds, job.gang);
+        job.gang > 0 && job.work_gpu_us > 0.0 && has_room()
     }
 
     /// GPUs that an app could use beyond those it keeps.
@@ -148,6 +162,16 @@ impl<'w> State<'w> {
         self.jobs[job as usize].account(self.now_us, app);
     }
 
+    /// Sets a job back to its last checkpoint, since GPUs of it failed; taking them is the caller's
+    /// business.
+    pub(crate) fn set_back(&mut self, job: u32) {
+        self.account(job);
+        let spec = &self.workload.jobs[job as usize];
+        let every_us = self.settings.checkpoint_every_us;
+        let lost_gpu_us = self.jobs[job as usize].set_back(spec, every_us);
+        self.apps[spec.app as usize].lost_gpu_us += lost_gpu_us;
+    }
+
     /// Replaces a job's GPUs (sorted); ownership is the caller's business. A job that worked
     /// before pays for the switch.
     pub(crate) fn assign(&mut self, job: u32, gpus: Vec<u32>) {
@@ -170,12 +194,12 @@ impl<'w> State<'w> {
         if run.gpus.is_empty() != gpus.is_empty() {
             if gpus.is_empty() {
                 self.waiting.insert((spec.submit_us, job));
-                run.preemptions += 1;
+                run.preemptions += u32::from(!run.crashed);
             } else {
                 self.waiting.remove(&(spec.submit_us, job));
             }
         } else if !gpus.is_empty() {
-            run.migrations += 1;
+            run.migrations += u32::from(!run.crashed);
         }
         let bundle = self.tenures.bundle(&gpus);
         run.restart(spec, gpus, bundle, &self.topology, &self.settings, now_us);
@@ -263,7 +287,7 @@ impl<'w> State<'w> {
             return;
         }
         run.gpu_end_us = Some(self.now_us);
-        run.n_avg = self.contention.n_avg(run.arrival_us, run.area_then, self.now_us);
+        self.apps[app as usize].share = self.share(app);
         if let Ok(at) = self.active.binary_search(&app) {
             self.active.remove(at);
             self.contention.change(self.now_us, -1);
@@ -287,14 +311,34 @@ impl<'w> State<'w> {
         self.apps[app as usize].end_us = Some(self.now_us);
     }
 
+    /// Brings the count of GPUs up to what the cluster has now.
+    pub(crate) fn count_gpus(&mut self) {
+        let by = self.tenures.gpus() as i32 - self.supply.now() as i32;
+        if by != 0 {
+            self.supply.change(self.now_us, by);
+        }
+    }
+
+    /// What an app that has arrived has shared so far.
+    pub(crate) fn share(&self, app: u32) -> FairShare {
+        let run = &self.apps[app as usize];
+        let (apps_then, gpus_then) = run.areas_then;
+        let gpus = self.supply.mean(run.arrival_us, gpus_then, self.now_us);
+        FairShare {
+            n_avg: self.contention.mean(run.arrival_us, apps_then, self.now_us),
+            gpus,
+            part: gpus / f64::from(self.topology.gpus()),
+        }
+    }
+
     /// `T_ID` of an app in seconds: of its scheduler's budget, or of what was submitted so far.
-    pub(crate) fn t_id_s(&self, app: u32, n_avg: f64) -> f64 {
-        self.t_id_read_s(app, self.settings.t_id, n_avg)
+    pub(crate) fn t_id_s(&self, app: u32, share: FairShare) -> f64 {
+        self.t_id_read_s(app, self.settings.t_id, share)
     }
 
     /// The same in any reading.
-    pub(crate) fn t_id_read_s(&self, app: u32, reading: TIdReading, n_avg: f64) -> f64 {
+    pub(crate) fn t_id_read_s(&self, app: u32, reading: TIdReading, share: FairShare) -> f64 {
         let budget: Option<&[Demand]> = self.schedulers[app as usize].budget();
-        self.apps[app as usize].t_id_s(budget, reading, n_avg)
+        self.apps[app as usize].t_id_s(budget, reading, share)
     }
 }

@@ -3,19 +3,17 @@
 mod plans;
 mod runs;
 
-use std::sync::Arc;
-
 use themis_core::app::{Profile, Speeds};
 use themis_core::cluster::{MachineSpec, Topology};
-use themis_sim::{AppSpec, Claim, JobSpec, SchedulerKind, Settings, Workload};
+use themis_sim::{AppSpec, Claim, Cluster, JobSpec, SchedulerKind, Settings, Workload};
 
 /// One second in microseconds.
 const S: i64 = 1_000_000;
 
 /// Machines of four GPUs, two a slot, in one rack.
-fn cluster(machines: usize) -> Arc<Topology> {
+fn cluster(machines: usize) -> Cluster {
     let machine = MachineSpec { rack: 0, gpus: 4, slot_gpus: 2 };
-    Arc::new(Topology::new(&vec![machine; machines]).expect("valid"))
+    Cluster::from(Topology::new(&vec![machine; machines]).expect("valid"))
 }
 
 /// Apps of one rigid job each: (submitted in s, GPUs, GPU-seconds of work), sorted by time.

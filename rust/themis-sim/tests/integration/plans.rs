@@ -1,7 +1,5 @@
 //! Plans that can't be carried out are refused with a typed error that says whose and why.
 
-use std::sync::Arc;
-
 use themis_core::SlotId;
 use themis_core::app::Speeds;
 use themis_core::cluster::{Bundle, Topology};
@@ -159,12 +157,12 @@ fn a_policy_that_gives_nothing_ends_the_run_with_every_job_unfinished() {
 
 #[test]
 fn gpus_of_a_type_that_the_job_may_not_use_are_refused() {
-    let topology = Topology::clone(&cluster(2)).with_gpu_types(&[0, 1]).expect("valid");
+    let topology = Topology::clone(cluster(2).topology()).with_gpu_types(&[0, 1]).expect("valid");
     let mut load = workload(&[(0, 2, 200.0)]);
     load.jobs[0].speeds = Speeds::new(&[1.0, 0.0], true);
     let mut policy = Scripted::new(vec![vec![(0, 0, vec![(0, 1), (2, 1)], 1.0)]]);
     let play =
-        simulate(&Arc::new(topology), &load, &free_switches(), &mut policy, &mut |_, _, _| true);
+        simulate(&topology.into(), &load, &free_switches(), &mut policy, &mut |_, _, _| true);
     let error = play.expect_err("slot 2 is of the other type").to_string();
     assert!(error.contains("the job may not run on GPUs of these types"), "{error}");
 }

@@ -1,0 +1,199 @@
+"""Capacity over time: machines that join, leave, fail and are repaired."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from os import PathLike
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from themis.arguments import path as path_argument
+from themis.errors import ClusterError, TraceError
+from themis.nearest import nearest
+from themis.traces.helios_capacity import capacity_by_day, is_capacity
+from themis.traces.native_tables import table_rows
+from themis.traces.reader import Input
+from themis.traces.rows import Gathered
+from themis.traces.schema import MAX_TIME_S
+
+__all__ = [
+    "CAPACITY",
+    "CAUSES",
+    "capacity_columns",
+    "checked_capacity",
+    "no_changes",
+    "read_capacity",
+]
+
+CAPACITY: dict[str, pl.DataType] = {
+    "machine": pl.String(),
+    "at_s": pl.Float64(),
+    "gpus": pl.Int64(),
+    "cause": pl.String(),
+}
+"""Columns of a capacity timeline."""
+
+CAUSES = ("planned", "evicted", "failure", "repair")
+"""Why a machine's GPUs change. The core knows them by position."""
+
+
+def no_changes() -> pl.DataFrame:
+    """Return the timeline of a cluster that has all of its machines at all times."""
+    return pl.DataFrame(schema=CAPACITY)
+
+
+def read_capacity(
+    path: str | PathLike[str], *, tenant: str | None = None, origin: str | None = None
+) -> pl.DataFrame:
+    """Return the capacity of a cluster over time, for :meth:`themis.Cluster.with_capacity`.
+
+    Parameters
+    ----------
+    path
+        A table (CSV or Parquet, plain or packed) with machine, at_s, gpus and optionally cause; or
+        Helios' ``cluster_gpu_number.csv``.
+    tenant
+        Helios: one virtual cluster; None for the whole cluster.
+    origin
+        Helios: ISO time of second 0, for example ``workload.source.origin``; None for the first
+        day.
+
+    Returns
+    -------
+    polars.DataFrame
+        machine (String), at_s (Float64: seconds on the workload's clock; negative before it), gpus
+        (Int64: what the machine has from then on) and, of a table, cause (String, one of
+        :data:`CAUSES`), sorted by (at_s, machine). Of Helios: a row a machine on the first day,
+        then a row a change; machines have the names of :func:`themis.read_cluster`, which makes the
+        largest day's cluster of the file.
+
+    Raises
+    ------
+    TraceError
+        The file cannot be read, is of another format, or has a row that is no change of capacity;
+        the message names file, line, column and value. Or the tenant or origin is unknown.
+    """
+    source = Input(path_argument("capacity: path", path))
+    if is_capacity(source):
+        return capacity_by_day(source, tenant=tenant, origin=origin)
+    if tenant is not None or origin is not None:
+        raise TraceError(f"{source.name}: tenant and origin are for capacities by day: leave them")
+    return _table(source)
+
+
+def _table(source: Input) -> pl.DataFrame:
+    missing = [name for name in ("machine", "at_s", "gpus") if name not in source.columns]
+    if missing:
+        raise TraceError(
+            f"{source.name}: column {missing[0]!r} is missing: expected machine, at_s, gpus and "
+            f"cause, found {source.describe()}"
+        )
+    known = {name: name for name in CAPACITY if name in source.columns}
+    gathered = Gathered(source.name, "line" if source.kind == "csv" else "row")
+    frames = [no_changes()]
+    for checks in table_rows(source, gathered, known):
+        columns = {"machine": checks.text("machine", required=True)}
+        at_s, gpus = checks.number("at_s"), checks.gpus("gpus")
+        checks.reject(np.abs(at_s) > MAX_TIME_S, "number too large", "at_s")
+        if "cause" in known:
+            columns["cause"] = checks.text("cause").fill_null("planned")
+            odd = ~columns["cause"].is_in(CAUSES)
+            checks.reject(odd.to_numpy(), f"none of {', '.join(CAUSES)}", "cause")
+        checks.refuse_any(source.name, gathered.row_word)
+        frame = pl.DataFrame(columns).with_columns(at_s=pl.Series(at_s), gpus=pl.Series(gpus))
+        frame = frame.filter(pl.Series(checks.good)).with_columns(pl.col("gpus").cast(pl.Int64))
+        frames.append(_whole(frame))
+    return pl.concat(frames).sort("at_s", "machine")
+
+
+def _whole(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return all columns in order; a change is planned unless its row says otherwise."""
+    if "cause" not in frame.columns:
+        frame = frame.with_columns(cause=pl.lit("planned"))
+    return frame.select(
+        pl.col(name).cast(kind, strict=True) for name, kind in CAPACITY.items()
+    ).with_columns(pl.col("cause").fill_null("planned"))
+
+
+def checked_capacity(frame: pl.DataFrame, machines: pl.DataFrame) -> pl.DataFrame:
+    """Return a timeline in its canonical form: all columns, sorted by (at_s, machine).
+
+    Parameters
+    ----------
+    frame
+        Columns machine, at_s and gpus; optional cause ("planned" where absent or null).
+    machines
+        The cluster's machines: machine (String) and gpus (Int64: the most that it ever has).
+
+    Raises
+    ------
+    ClusterError
+        A column is missing, unknown or of another type; a machine is unknown, a number is out of
+        range, a cause is unknown, or two rows say what a machine has at one instant.
+    """
+    if not isinstance(frame, pl.DataFrame):
+        raise ClusterError(f"capacity is {frame!r}: expected a polars frame of changes")
+    unknown = [column for column in frame.columns if column not in CAPACITY]
+    missing = [column for column in ("machine", "at_s", "gpus") if column not in frame.columns]
+    if missing or unknown:
+        what, column = ("missing", missing[0]) if missing else ("unknown", unknown[0])
+        raise ClusterError(f"capacity: column {column!r} is {what}: expected {', '.join(CAPACITY)}")
+    gpus = frame.get_column("gpus")
+    if gpus.dtype == pl.Boolean or (gpus.dtype.is_float() and (gpus % 1 != 0).any()):
+        raise ClusterError("capacity: gpus is no whole number: expected GPUs of the machine")
+    try:
+        full = _whole(frame)
+    except pl.exceptions.PolarsError as error:
+        raise ClusterError(f"capacity: {str(error).splitlines()[0]}") from error
+    most = dict(machines.select("machine", "gpus").iter_rows())
+    for row, change in enumerate(full.iter_rows(named=True)):
+        problem = _problem(change, most)
+        if problem is not None:
+            raise ClusterError(f"capacity: row {row}: {problem}")
+    again = full.filter(full.select("machine", "at_s").is_duplicated())
+    if again.height:
+        machine, at_s = again.sort("at_s", "machine").select("machine", "at_s").row(0)
+        raise ClusterError(
+            f"capacity: machine {machine!r} stands twice at {at_s:g} s: expected one"
+        )
+    return full.sort("at_s", "machine")
+
+
+def capacity_columns(changes: pl.DataFrame, machines: pl.DataFrame) -> dict[str, npt.NDArray[Any]]:
+    """Return a checked timeline as the compiled core takes it.
+
+    Arrays at_us (int64), machine (uint32: position in `machines`), gpus (uint32) and cause (uint8:
+    position in :data:`CAUSES`).
+    """
+    positions = {name: row for row, name in enumerate(machines.get_column("machine"))}
+    places = {name: row for row, name in enumerate(CAUSES)}
+    return {
+        "at_us": np.rint(changes.get_column("at_s").to_numpy() * 1e6).astype(np.int64),
+        "machine": np.array([positions[name] for name in changes["machine"]], dtype=np.uint32),
+        "gpus": changes.get_column("gpus").to_numpy().astype(np.uint32),
+        "cause": np.array([places[name] for name in changes["cause"]], dtype=np.uint8),
+    }
+
+
+def _problem(change: dict[str, object], most: dict[str, int]) -> str | None:
+    """Return what is wrong with a row, if anything."""
+    for column, value in change.items():
+        if value is None:
+            return f"{column} is missing"
+    name, at_s, gpus, cause = (change[column] for column in CAPACITY)
+    if name not in most:
+        return f"machine {name!r} is unknown{_near(str(name), most)}: expected one of the cluster's"
+    if not isinstance(at_s, float) or not abs(at_s) <= MAX_TIME_S:
+        return f"at_s is {at_s}: expected seconds on the workload's clock"
+    if not isinstance(gpus, int) or not 0 <= gpus <= most[str(name)]:
+        return f"machine {name!r}: gpus is {gpus}: expected 0 to its {most[str(name)]} GPUs"
+    if cause not in CAUSES:
+        return f"cause is {cause!r}: expected one of {', '.join(CAUSES)}"
+    return None
+
+
+def _near(name: str, known: Iterable[str]) -> str:
+    return nearest(name, list(known)[:1000])

@@ -1,0 +1,254 @@
+//! What the cluster has: machines that join, leave, fail and are repaired.
+//!
+//! The topology has every GPU that a machine ever has. Those that it lacks at present are withdrawn
+//! ([`crate::tenure::Tenures`]): on no offer, in no free count.
+
+use std::sync::Arc;
+
+use crate::error::SimError;
+use crate::failures::Failures;
+use crate::settings::{LATEST_US, Settings};
+use themis_core::MachineId;
+use themis_core::app::Speeds;
+use themis_core::cluster::{Topology, TypeSet};
+
+/// Why a machine's number of GPUs changes, and what becomes of those in use that it loses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum ChangeCause {
+    /// They leave when their leases end (without leases: when their jobs do) and are granted to
+    /// nobody else until then.
+    Planned = 0,
+    /// They leave at once; their jobs save their state.
+    Evicted = 1,
+    /// They are gone at once; their jobs go back to their last checkpoints.
+    Failure = 2,
+    /// A machine is back after a failure.
+    Repair = 3,
+}
+
+/// From an instant on a machine has so many GPUs, those of the lowest numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// When; at 0 or before, it is so from the start.
+    pub at_us: i64,
+    /// The machine's number.
+    pub machine: u32,
+    /// GPUs that it has from then on.
+    pub gpus: u32,
+    /// Why.
+    pub cause: ChangeCause,
+}
+
+/// A cluster's shape and what is known beforehand of its capacity over time.
+#[derive(Clone, Debug)]
+pub struct Cluster {
+    topology: Arc<Topology>,
+    /// By time; those of one instant in the order in which they were given.
+    changes: Arc<[Change]>,
+    /// (from when, GPUs of each type), by time.
+    sizes: Arc<[(i64, Vec<u32>)]>,
+}
+
+impl Cluster {
+    /// The same shape with changes of its capacity; a machine has all of its GPUs until its first.
+    ///
+    /// # Errors
+    /// [`SimError::Capacity`] for an unknown machine, more GPUs than it has in the topology, or an
+    /// instant beyond the clock.
+    pub fn with_changes(&self, changes: &[Change]) -> Result<Self, SimError> {
+        for (row, change) in changes.iter().enumerate() {
+            let refuse = |field, value: String, expected: String| {
+                Err(SimError::Capacity { row, field, value, expected })
+            };
+            if change.machine as usize >= self.topology.machines() {
+                let expected = format!("less than {}", self.topology.machines());
+                return refuse("machine", change.machine.to_string(), expected);
+            }
+            let most = self.topology.machine_gpus(MachineId(change.machine));
+            if change.gpus > most {
+                return refuse("gpus", change.gpus.to_string(), format!("0 to {most}"));
+            }
+            if !(-LATEST_US..LATEST_US).contains(&change.at_us) {
+                return refuse("at", change.at_us.to_string(), "an instant of the clock".into());
+            }
+        }
+        let mut changes = changes.to_vec();
+        changes.sort_by_key(|change| change.at_us);
+        let sizes = sizes(&self.topology, &changes).into();
+        Ok(Self { topology: Arc::clone(&self.topology), changes: changes.into(), sizes })
+    }
+
+    /// The shape: all that there ever is.
+    pub fn topology(&self) -> &Arc<Topology> {
+        &self.topology
+    }
+
+    /// The most GPUs for one bundle of a job of these speeds, at each time from an instant on.
+    fn bundles_from<'a>(
+        &'a self,
+        at_us: i64,
+        speeds: &'a Speeds,
+    ) -> impl Iterator<Item = u32> + 'a {
+        let next = self.sizes.partition_point(|(from_us, _)| *from_us <= at_us);
+        let later = self.sizes[next.saturating_sub(1)..].iter();
+        later.map(|(_, sizes)| {
+            let pools = speeds.pools().iter().map(|pool| gpus_of(sizes, pool.types));
+            pools.max().unwrap_or(0)
+        })
+    }
+}
+
+/// A cluster that has all of its machines at all times.
+impl From<Topology> for Cluster {
+    fn from(topology: Topology) -> Self {
+        let sizes = sizes(&topology, &[]).into();
+        Self { topology: Arc::new(topology), changes: [].into(), sizes }
+    }
+}
+
+fn gpus_of(sizes: &[u32], types: TypeSet) -> u32 {
+    let named = sizes.iter().enumerate().filter(|(at, _)| types.has(*at));
+    named.map(|(_, gpus)| gpus).sum()
+}
+
+/// GPUs by type from each instant on at which they change.
+fn sizes(topology: &Topology, changes: &[Change]) -> Vec<(i64, Vec<u32>)> {
+    let machines = (0..topology.machines() as u32).map(MachineId);
+    let mut has: Vec<u32> = machines.map(|machine| topology.machine_gpus(machine)).collect();
+    let types = (0..topology.types()).map(|at| topology.gpus_of(TypeSet::one(at)));
+    let mut now: Vec<u32> = types.collect();
+    let mut sizes = Vec::new();
+    for at_once in changes.chunk_by(|a, b| a.at_us == b.at_us || b.at_us <= 0) {
+        let at_us = at_once[0].at_us;
+        if sizes.is_empty() && at_once[at_once.len() - 1].at_us > 0 {
+            sizes.push((i64::MIN, now.clone()));
+        }
+        for change in at_once {
+            let before = std::mem::replace(&mut has[change.machine as usize], change.gpus);
+            let size = &mut now[topology.type_of(MachineId(change.machine))];
+            *size = *size - before + change.gpus;
+        }
+        sizes.push((at_us, now.clone()));
+    }
+    if sizes.is_empty() {
+        sizes.push((i64::MIN, now));
+    }
+    sizes
+}
+
+/// The capacity during a run.
+#[derive(Clone, Debug)]
+pub(crate) struct Capacity {
+    cluster: Cluster,
+    next: usize,
+    /// GPUs by machine, were none down.
+    planned: Vec<u32>,
+    down: Vec<bool>,
+    failures: Option<Failures>,
+}
+
+impl Capacity {
+    pub(crate) fn new(cluster: &Cluster, settings: &Settings) -> Self {
+        let topology = &cluster.topology;
+        let machines = topology.machines();
+        let ids = (0..machines as u32).map(MachineId);
+        Self {
+            next: 0,
+            planned: ids.map(|machine| topology.machine_gpus(machine)).collect(),
+            down: vec![false; machines],
+            failures: Failures::new(machines, settings),
+            cluster: cluster.clone(),
+        }
+    }
+
+    /// Whether anything is known beforehand to change.
+    pub(crate) fn changes(&self) -> bool {
+        !self.cluster.changes.is_empty()
+    }
+
+    /// When something changes next.
+    pub(crate) fn next_us(&self) -> Option<i64> {
+        let planned = self.cluster.changes.get(self.next).map(|change| change.at_us);
+        let by_chance = self.failures.as_ref().map(Failures::next_us);
+        planned.into_iter().chain(by_chance).min()
+    }
+
+    /// Most GPUs for one bundle of a job of these speeds at one time from an instant on, but for
+    /// failures by chance.
+    pub(crate) fn most_from(&self, at_us: i64, speeds: &Speeds) -> u32 {
+        self.cluster.bundles_from(at_us, speeds).max().unwrap_or(0)
+    }
+
+    /// Whether that is a gang or more; soon found where it is so at present.
+    pub(crate) fn has_room_from(&self, at_us: i64, speeds: &Speeds, gang: u32) -> bool {
+        self.cluster.bundles_from(at_us, speeds).any(|gpus| gpus >= gang)
+    }
+
+    /// Takes the next change that is due by now: plans first, in their order, then chance.
+    pub(crate) fn pop(&mut self, now_us: i64) -> Option<Change> {
+        let planned = self.cluster.changes.get(self.next).copied();
+        if let Some(change) = planned.filter(|change| change.at_us <= now_us) {
+            self.next += 1;
+            let machine = change.machine as usize;
+            self.planned[machine] = change.gpus;
+            let gpus = if self.down[machine] { 0 } else { change.gpus };
+            return Some(Change { gpus, ..change });
+        }
+        let (at_us, machine) = self.failures.as_mut()?.pop(now_us)?;
+        let down = &mut self.down[machine as usize];
+        *down = !*down;
+        let (gpus, cause) = if *down {
+            (0, ChangeCause::Failure)
+        } else {
+            (self.planned[machine as usize], ChangeCause::Repair)
+        };
+        Some(Change { at_us, machine, gpus, cause })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use themis_core::cluster::MachineSpec;
+
+    fn cluster() -> Cluster {
+        let machine = MachineSpec { rack: 0, gpus: 4, slot_gpus: 2 };
+        Cluster::from(Topology::new(&[machine; 3]).expect("valid"))
+    }
+
+    fn change(at_us: i64, machine: u32, gpus: u32) -> Change {
+        Change { at_us, machine, gpus, cause: ChangeCause::Planned }
+    }
+
+    #[test]
+    fn the_most_that_is_still_to_come_is_known() {
+        let rows = [change(-5, 0, 0), change(0, 1, 2), change(10, 0, 4), change(20, 2, 0)];
+        let cluster = cluster().with_changes(&rows).expect("valid");
+        // 6 GPUs at first, 10 from 10 on, 6 from 20 on.
+        let most = |cluster: &Cluster, at_us| {
+            let capacity = Capacity::new(cluster, &Settings::default());
+            let most = capacity.most_from(at_us, &Speeds::ALIKE);
+            let room = |gang| capacity.has_room_from(at_us, &Speeds::ALIKE, gang);
+            assert!(room(most) && !room(most + 1));
+            most
+        };
+        let found = [0, 9, 10, 19, 20, 99].map(|at_us| most(&cluster, at_us));
+        assert_eq!(found, [10, 10, 10, 10, 6, 6]);
+        assert_eq!(most(&cluster.with_changes(&[]).expect("valid"), 0), 12);
+    }
+
+    #[test]
+    fn changes_come_in_order_and_odd_ones_are_refused() {
+        let rows = [change(30, 1, 1), change(10, 0, 0), change(10, 0, 3)];
+        let cluster = cluster();
+        let changed = cluster.with_changes(&rows).expect("valid");
+        let mut capacity = Capacity::new(&changed, &Settings::default());
+        assert_eq!(capacity.next_us(), Some(10));
+        let due: Vec<u32> = std::iter::from_fn(|| capacity.pop(20)).map(|c| c.gpus).collect();
+        assert_eq!((due, capacity.next_us()), (vec![0, 3], Some(30)));
+        for bad in [change(0, 3, 1), change(0, 0, 5), change(LATEST_US, 0, 1)] {
+            assert!(matches!(cluster.with_changes(&[bad]), Err(SimError::Capacity { .. })));
+        }
+    }
+}
