@@ -20,6 +20,7 @@ from themis.policy_driver import PolicyDriver
 from themis.profiles import ProfileInput
 from themis.result import Inputs, Result
 from themis.result_schema import RESULT_SCHEMA_VERSION
+from themis.run_notes import notes_of_run
 from themis.settings import Settings
 from themis.workload import Workload
 
@@ -148,6 +149,7 @@ def simulate(  # noqa: PLR0913 - the contract's signature
             *_notes_of_policy(name, own, workload, checked),
             *_notes_of_order(name, workload, cluster),
             *notes_of_lies(frames["apps"], checked),
+            *notes_of_run(frames),
         ],
     }
     inputs = Inputs(workload, cluster, dict(profiles or {}), own, agents=bool(chosen))

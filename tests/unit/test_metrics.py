@@ -88,6 +88,13 @@ def test_the_tiny_run_has_the_figures_worked_out_by_hand(tiny_result: Result) ->
             "migrations_per_app": 1 / 3,
             "failures": 0,
             "preempted_apps_share": 1 / 3,
+            "evictions": 2,
+            "evictions_per_app_hour": 2 * 3600 / (100 + 200 + 280),
+            "evictions_per_app_hour_max": 2.0,  # over an hour at least
+            "repeated_allocations": 1,  # that of 60 s again at 90 s
+            "starved_apps": 1,
+            "wait_longest_s": 280.0,
+            "wait_longest_ratio": 280 / 50,
             "gpu_s": 600.0,
             "useful_gpu_s": 420.0,
             "slowed_gpu_s": 100.0,

@@ -10,6 +10,7 @@ from themis.metrics.auctions import auction_metrics
 from themis.metrics.completion import completion_metrics, run_span, state_counts
 from themis.metrics.fairness import fairness_metrics
 from themis.metrics.gpu_time import gpu_time_metrics, usage_metrics
+from themis.metrics.thrash import thrash_metrics
 from themis.metrics.waiting import waiting_metrics
 
 __all__ = ["Number", "summarise"]
@@ -32,6 +33,7 @@ def summarise(frames: Mapping[str, pl.DataFrame]) -> dict[str, Number]:
         **fairness_metrics(apps),
         **completion_metrics(apps, jobs),
         **waiting_metrics(apps, frames["leases"]),
+        **thrash_metrics(apps, jobs, frames["leases"], usage),
         **gpu_time_metrics(apps),
         **usage_metrics(usage, start_s, end_s),
         **auction_metrics(frames["auctions"]),
