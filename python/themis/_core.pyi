@@ -77,13 +77,13 @@ def simulate(
     agents: Sequence[tuple[int, object]] = ...,
 ) -> dict[str, Any]: ...
 def clear_auction(
-    slots: Sequence[tuple[int, int, int]],
+    slots: Sequence[tuple[int, int, int, int]],
     bids: Sequence[Mapping[str, object]],
     rules: Mapping[str, object],
     given: Mapping[str, object] | None = None,
 ) -> dict[str, Any]: ...
 def open_auction(
-    slots: Sequence[tuple[int, int, int]],
+    slots: Sequence[tuple[int, int, int, int]],
     bids: Sequence[Mapping[str, object]],
     rules: Mapping[str, object],
 ) -> list[dict[str, Any]]: ...

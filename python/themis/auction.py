@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import polars as pl
@@ -11,7 +12,8 @@ import polars as pl
 from themis import _core
 from themis.auction_outcome import AuctionOutcome, Entrant
 from themis.auction_rules import check_rules
-from themis.bids import AppState, Bid, Counts, Label, Offer, SlotKey, check_bids
+from themis.bids import AppState, Bid, Counts, Label, Offer, SlotKey, check_bids, check_gpu_types
+from themis.cluster_spec import UNTYPED
 from themis.errors import ScenarioError
 
 __all__ = ["Payment", "Solver", "clear_auction"]
@@ -32,6 +34,7 @@ def clear_auction(  # noqa: PLR0913 - the contract's signature, and the rules by
     leftover: Literal["random", "holders_first", "worst_first"] = "holders_first",
     lease_s: float = 600.0,
     cluster_gpus: int | None = None,
+    gpu_types: Mapping[Label, str] | None = None,
 ) -> AuctionOutcome:
     """Return the outcome of one partial-allocation auction (paper, section 3.3).
 
@@ -58,8 +61,10 @@ def clear_auction(  # noqa: PLR0913 - the contract's signature, and the rules by
     lease_s
         Length of a lease in seconds, for `outside_option`.
     cluster_gpus
-        GPUs of the whole cluster, for ``outside_option="fair_share"``; None: those on offer and
-        those held.
+        GPUs of the whole cluster, for ``outside_option="fair_share"``, each as the app's fastest
+        type; None: those on offer and those held.
+    gpu_types
+        GPU type by machine; machines that are not named have a type of their own.
 
     Raises
     ------
@@ -77,11 +82,12 @@ def clear_auction(  # noqa: PLR0913 - the contract's signature, and the rules by
         "cluster_gpus": cluster_gpus,
     }
     check_rules(given)
+    check_gpu_types(gpu_types)
     slots = _offer(offer)
     check_bids(slots, bids)
     ordered = sorted(bids, key=_tie_order)
     held = [bid.held for bid in ordered if isinstance(bid, AppState)]
-    numbering = _Numbering(slots, [key for where in held for key in where])
+    numbering = _Numbering(slots, [key for where in held for key in where], gpu_types or {})
     in_use = sum(slots.gpus) + sum(sum(where.values()) for where in held)
     rules = {
         **given,
@@ -91,7 +97,7 @@ def clear_auction(  # noqa: PLR0913 - the contract's signature, and the rules by
     }
     core_bids = [_core_bid(bid, slots, numbering) for bid in ordered]
     if solver == "milp":
-        core = _clear_exactly(numbering.slots, ordered, core_bids, rules)
+        core = _clear_exactly(numbering, ordered, core_bids, rules)
     else:
         core = _core.clear_auction(numbering.slots, core_bids, rules)
     entrants = [Entrant.of(bid) for bid in ordered]
@@ -99,7 +105,7 @@ def clear_auction(  # noqa: PLR0913 - the contract's signature, and the rules by
 
 
 def _clear_exactly(
-    slots: Sequence[tuple[int, int, int]],
+    numbering: _Numbering,
     bids: Sequence[Bid | AppState],
     core_bids: Sequence[Mapping[str, Any]],
     rules: Mapping[str, Any],
@@ -108,12 +114,20 @@ def _clear_exactly(
     from themis.auction_milp import solve_program  # noqa: PLC0415 - an optional extra
     from themis.auction_program import build_program  # noqa: PLC0415 - with it
 
+    if len(numbering.gpu_types) > 1:
+        raise ScenarioError(
+            f"solver is 'milp', but there are GPU types {', '.join(numbering.gpu_types)}: "
+            "expected one; solver 'prices' takes any"
+        )
+    slots = [(rack, machine, free) for rack, machine, free, _ in numbering.slots]
     core_rules = {**rules, "solver": "prices"}  # it has no say
-    facts = _core.open_auction(slots, core_bids, core_rules)
+    facts = _core.open_auction(numbering.slots, core_bids, core_rules)
     program = build_program(
         slots,
         [
-            bid if isinstance(bid, AppState) else core_bid["rows"]
+            replace(bid, work_left_s=core_bid["state"]["work_left_s"])
+            if isinstance(bid, AppState)
+            else core_bid["rows"]
             for bid, core_bid in zip(bids, core_bids, strict=True)
         ],
         facts,
@@ -122,19 +136,38 @@ def _clear_exactly(
     nothing: tuple[list[Any], float] = ([], 1.0)
     wins, payments = zip(*(solved.get(at, nothing) for at in range(len(bids))), strict=True)
     given = {"wins": wins, "c": payments, "upper_bound": -math.inf}
-    return _core.clear_auction(slots, core_bids, core_rules, given)
+    return _core.clear_auction(numbering.slots, core_bids, core_rules, given)
+
+
+_CoreSlot = tuple[int, int, int, int]  # rack, machine, free GPUs, GPU type
 
 
 class _Numbering:
     """Slots in the core's order: by rack, machine and slot, whatever the order of the offer."""
 
-    def __init__(self, offer: Offer, held: Sequence[SlotKey]) -> None:
+    def __init__(
+        self, offer: Offer, held: Sequence[SlotKey], gpu_types: Mapping[Label, str]
+    ) -> None:
         gpus = dict.fromkeys(held, 0) | dict(zip(offer.slots, offer.gpus, strict=True))
         self.keys: list[SlotKey] = sorted(gpus, key=_label_order)
         self.number = {key: at for at, key in enumerate(self.keys)}
         racks = {key[0]: at for at, key in enumerate(self.keys)}
         machines = {key[1]: at for at, key in enumerate(self.keys)}
-        self.slots = [(racks[key[0]], machines[key[1]], gpus[key]) for key in self.keys]
+        by_name = {str(machine): kind for machine, kind in gpu_types.items()}
+        unknown = by_name.keys() - {str(key[1]) for key in self.keys}
+        if unknown:
+            raise ScenarioError(f"gpu_types: machine {min(unknown)!r} is neither on offer nor held")
+        type_of = {key[1]: by_name.get(str(key[1]), UNTYPED) for key in self.keys}
+        self.gpu_types = sorted(set(type_of.values()))
+        self.slots: list[_CoreSlot] = [
+            (
+                racks[key[0]],
+                machines[key[1]],
+                gpus[key],
+                self.gpu_types.index(type_of[key[1]]),
+            )
+            for key in self.keys
+        ]
 
 
 def _label_order(key: SlotKey) -> tuple[tuple[bool, int, str], ...]:
@@ -172,15 +205,18 @@ def _core_bid(bid: Bid | AppState, offer: Offer, numbering: _Numbering) -> dict[
         ]
         return {"rho_empty": bid.rho_empty, "rows": rows, "state": None}
     held = [(numbering.number[key], gpus) for key, gpus in bid.held.items() if gpus]
+    speeds = bid.speeds_on(numbering.gpu_types)
     state = {
         "elapsed_s": float(bid.elapsed_s),
-        "work_left_s": float(bid.work_left_s),
+        "work_left_s": bid.work_left_s / (max(speeds) or 1.0),
         "t_id_s": float(bid.t_id_s),
         "gang_size": bid.gang_size,
         "max_gpus": bid.max_gpus,
         "jobs": bid.jobs,
         "held": sorted(held),
         "slowdowns": list(bid.slowdowns()),
+        "speeds": speeds,
+        "mixes": bid.mixes_types,
         "n_avg": float(bid.n_avg),
     }
     return {"rho_empty": None, "rows": None, "state": state}

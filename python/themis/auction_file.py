@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from themis.auction_rules import CHOICES, check_label, check_rules
-from themis.bids import AppState, Bid, Counts, Offer, SlotKey, check_bids
+from themis.bids import AppState, Bid, Counts, Offer, SlotKey, check_bids, check_gpu_types
 from themis.errors import ScenarioError
 from themis.nearest import nearest
 
@@ -21,11 +21,11 @@ __all__ = ["AuctionRequest", "read_auction"]
 
 _Made = TypeVar("_Made", Bid, AppState)
 
-_RULES = (*CHOICES, "seed", "fairness_knob", "lease_s", "cluster_gpus")
+_RULES = (*CHOICES, "seed", "fairness_knob", "lease_s", "cluster_gpus", "gpu_types")
 _SLOT_KEYS = ("rack", "machine", "slot", "gpus")
 _TABLE_KEYS = ("app_id", "rho_empty", "rows")
 _STATE_NEEDS = ("app_id", "elapsed_s", "work_left_s", "gang_size", "max_gpus", "t_id_s")
-_STATE_MAY = ("held", "profile", "n_avg", "jobs")
+_STATE_MAY = ("held", "profile", "n_avg", "jobs", "gpu_types", "speeds", "mixes_types")
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def read_auction(path: str | PathLike[str]) -> AuctionRequest:
     path
         A file with ``offer`` (a list of slots), ``bids`` (a list of tables and app states), and
         optionally the rules payment, seed, solver, fairness_knob, outside_option, leftover,
-        lease_s, cluster_gpus.
+        lease_s, cluster_gpus; and gpu_types: the type of each machine, for machines named by text.
 
     Raises
     ------
@@ -106,6 +106,7 @@ def _request(document: object) -> AuctionRequest:
     )
     rules = {name: value for name, value in table.items() if name not in ("offer", "bids")}
     check_rules(rules)
+    check_gpu_types(rules.get("gpu_types"))
     check_bids(offer, bids)
     return AuctionRequest(offer, bids, rules)
 

@@ -9,10 +9,20 @@ from typing import Any
 
 from themis.auction_rules import MOST_GPUS, check_label, check_number, check_whole
 from themis.errors import ScenarioError
+from themis.job_speeds import allowed_types
 from themis.nearest import nearest
-from themis.profiles import COLD_START, PROFILES, Profile
+from themis.profiles import COLD_START, PROFILES, Profile, check_speeds
 
-__all__ = ["AppState", "Bid", "Counts", "Label", "Offer", "SlotKey", "check_bids"]
+__all__ = [
+    "AppState",
+    "Bid",
+    "Counts",
+    "Label",
+    "Offer",
+    "SlotKey",
+    "check_bids",
+    "check_gpu_types",
+]
 
 Label = int | str
 SlotKey = tuple[Label, Label, Label]
@@ -228,6 +238,13 @@ class AppState:
         Mean number of active apps over its life, at least 1.
     jobs
         Equal jobs that share the work and `max_gpus`; 1: a single job.
+    gpu_types
+        GPU types that it may use, ``"A|B"``; None: any.
+    speeds
+        Work that a GPU does, by its type, while one of speed 1 does 1; 1 on types that it does not
+        name. `work_left_s` is at speed 1.
+    mixes_types
+        Whether a job may run on GPUs of several types at once, at the speed of the slowest.
 
     Raises
     ------
@@ -245,6 +262,9 @@ class AppState:
     profile: str | Sequence[float] = COLD_START
     n_avg: float = 1.0
     jobs: int = 1
+    gpu_types: str | None = None
+    speeds: Mapping[str, float] = field(default_factory=dict)
+    mixes_types: bool = True
 
     def __post_init__(self) -> None:
         _app_id(self.app_id)
@@ -272,6 +292,17 @@ class AppState:
                 f"expected at most max_gpus ({self.max_gpus})"
             )
         self.slowdowns()
+        if self.gpu_types is not None and not isinstance(self.gpu_types, str):
+            raise ScenarioError(
+                f"{where}: gpu_types is {self.gpu_types!r}: expected 'A|B', or None"
+            )
+        if self.speeds:
+            check_speeds(f"{where}", self.speeds)
+
+    def speeds_on(self, types: Sequence[str]) -> list[float]:
+        """Return its speed on each of these GPU types; 0 where it may not run."""
+        allowed = allowed_types(self.gpu_types, types)
+        return [self.speeds.get(name, 1.0) if name in allowed else 0.0 for name in types]
 
     def slowdowns(self) -> Profile:
         """Return S at slot, machine, rack and cluster.
@@ -305,6 +336,26 @@ def _app_id(value: object) -> None:
     if not isinstance(value, str) or not value:
         raise ScenarioError(f"app_id is {value!r}: expected text")
     check_label("app_id", value)
+
+
+def check_gpu_types(gpu_types: object) -> None:
+    """Refuse what is no table of GPU types by machine.
+
+    Raises
+    ------
+    ScenarioError
+        It is something else, or a type is no text.
+    """
+    if gpu_types is None:
+        return
+    if not isinstance(gpu_types, Mapping):
+        raise ScenarioError(f"gpu_types is {gpu_types!r}: expected {{machine: type}}")
+    for machine, kind in gpu_types.items():
+        check_label("gpu_types: machine", machine)
+        if not isinstance(kind, str) or not kind:
+            raise ScenarioError(
+                f"gpu_types: machine {machine!r} is {kind!r}: expected a type's name"
+            )
 
 
 def check_bids(offer: Offer, bids: object) -> None:

@@ -14,7 +14,7 @@ import polars as pl
 
 from themis.arguments import path as path_argument
 from themis.capacity import capacity_columns, checked_capacity, no_changes
-from themis.cluster_spec import PRESETS, MachineKind, parse_spec, spec_text
+from themis.cluster_spec import PRESETS, UNTYPED, MachineKind, parse_spec, spec_text
 from themis.errors import ClusterError
 from themis.nearest import nearest
 from themis.notebook import grid
@@ -33,8 +33,6 @@ _SCHEMA: dict[str, pl.DataType] = {
 }
 
 _MOST_GPUS = 2**24
-UNTYPED = "gpu"
-"""GPU type of machines for which none was given."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

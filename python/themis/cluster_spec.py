@@ -10,7 +10,10 @@ from typing import NamedTuple
 from themis.errors import ClusterError
 from themis.nearest import nearest
 
-__all__ = ["PRESETS", "MachineKind", "parse_spec", "spec_text"]
+__all__ = ["PRESETS", "UNTYPED", "MachineKind", "parse_spec", "spec_text"]
+
+UNTYPED = "gpu"
+"""GPU type of machines for which none was given."""
 
 PRESETS: Mapping[str, str] = {
     "nsdi20-testbed": "8x2+12x4",

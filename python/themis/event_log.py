@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,7 +16,7 @@ from themis.core_columns import jobs_by_app
 from themis.job_speeds import JobSpeeds, allowed_types
 from themis.workload import Workload
 
-__all__ = ["result_frames"]
+__all__ = ["gpu_time_by_type", "result_frames"]
 
 Columns = Mapping[str, npt.NDArray[Any]]
 
@@ -125,7 +126,7 @@ def _too_few(specs: pl.DataFrame, cluster: Cluster) -> pl.Expr:
         .iter_rows()
     }
     has = {
-        wanted: sum(sizes[name] for name in allowed_types(wanted, cluster))
+        wanted: sum(sizes[name] for name in allowed_types(wanted, cluster.gpu_types))
         for wanted in specs.get_column("gpu_types").unique()
     }
     there = specs.get_column("gpu_types").replace_strict(has, return_dtype=pl.Int64)
@@ -235,6 +236,26 @@ def _leases(columns: Columns, apps: pl.DataFrame, cluster: Cluster) -> pl.DataFr
             "ended_by": _names(columns["ended_by"], _ENDS),
         }
     )
+
+
+def gpu_time_by_type(
+    leases: pl.DataFrame, cluster: Cluster, end_s: float
+) -> dict[str, dict[str, float | None]]:
+    """Return what was held of each GPU type.
+
+    By type: gpus, gpu_s (GPU-seconds held), and utilisation, their part of all from 0 to the end;
+    None for a run of no time.
+    """
+    kinds = cluster.machines.select("machine", "gpu_type", there="gpus")
+    held = leases.join(kinds, on="machine", how="left", maintain_order="left")
+    held = held.select("gpu_type", gpu_s=pl.col("gpus") * (pl.col("end_s") - pl.col("start_s")))
+    found = {}
+    for kind in cluster.gpu_types:
+        gpus = int(kinds.filter(gpu_type=kind).get_column("there").sum())
+        gpu_s = math.fsum(held.filter(gpu_type=kind).get_column("gpu_s").to_list())
+        share = gpu_s / (gpus * end_s) if end_s > 0 else None
+        found[kind] = {"gpus": gpus, "gpu_s": gpu_s, "utilisation": share}
+    return found
 
 
 def _auctions(columns: Columns) -> pl.DataFrame:

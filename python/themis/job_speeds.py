@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from themis.cluster import UNTYPED, Cluster
+from themis.cluster_spec import UNTYPED
+
+if TYPE_CHECKING:
+    from themis.cluster import Cluster
 
 __all__ = ["JobSpeeds", "allowed_types", "job_speeds"]
 
@@ -37,15 +41,14 @@ class JobSpeeds:
     notes: tuple[str, ...]
 
 
-def allowed_types(gpu_types: str | None, cluster: Cluster) -> frozenset[str]:
-    """Return the types of the cluster that ``"A|B"`` allows: all for None.
+def allowed_types(gpu_types: str | None, here: Sequence[str]) -> frozenset[str]:
+    """Return those of the types of a cluster that ``"A|B"`` allows: all for None.
 
     A cluster that names no types says nothing about what may run on it: all are allowed.
     """
-    here = frozenset(cluster.gpu_types)
-    if gpu_types is None or here == {UNTYPED}:
-        return here
-    return here & {word.strip() for word in gpu_types.split("|")}
+    if gpu_types is None or set(here) == {UNTYPED}:
+        return frozenset(here)
+    return frozenset(here) & {word.strip() for word in gpu_types.split("|")}
 
 
 def job_speeds(
@@ -64,7 +67,7 @@ def job_speeds(
     different = kinds.unique(maintain_order=True)
     table = np.zeros((different.height, len(types)))
     for at, (profile, wanted) in enumerate(different.iter_rows()):
-        allowed = allowed_types(wanted, cluster)
+        allowed = allowed_types(wanted, types)
         own = speeds.get(profile, {})
         table[at] = [own.get(name, 1.0) if name in allowed else 0.0 for name in types]
     numbered = different.with_row_index("row")

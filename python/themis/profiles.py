@@ -13,7 +13,7 @@ from typing import NamedTuple, TypedDict
 
 from themis.errors import ScenarioError
 
-__all__ = ["COLD_START", "PROFILES", "Profile", "ProfileInput", "read_profiles"]
+__all__ = ["COLD_START", "PROFILES", "Profile", "ProfileInput", "check_speeds", "read_profiles"]
 
 
 class Profile(NamedTuple):
@@ -106,18 +106,25 @@ def read_profiles(
         scores = table.get("scores")
         profiles[name] = known if scores is None else Profile.from_scores(scores, name=name)
         if "speeds" in table:
-            speeds[name] = _speeds(name, table["speeds"])
+            speeds[name] = check_speeds(f"profile {name!r}", table["speeds"])
     return profiles, speeds
 
 
-def _speeds(name: str, given: object) -> dict[str, float]:
+def check_speeds(where: str, given: object) -> dict[str, float]:
+    """Return speeds by GPU type.
+
+    Raises
+    ------
+    ScenarioError
+        There is none, or one is out of range; `where` says whose they are.
+    """
     if not isinstance(given, Mapping) or not given:
-        raise ScenarioError(f"profile {name!r}: speeds is {given!r}: expected speeds by GPU type")
+        raise ScenarioError(f"{where}: speeds is {given!r}: expected speeds by GPU type")
     for gpu_type, speed in given.items():
         number = isinstance(speed, int | float) and not isinstance(speed, bool)
         if not isinstance(gpu_type, str) or not number or not _LEAST <= speed <= 1 / _LEAST:
             raise ScenarioError(
-                f"profile {name!r}: speed on {gpu_type!r} is {speed!r}: "
+                f"{where}: speed on {gpu_type!r} is {speed!r}: "
                 f"expected a number from {_LEAST:g} to {1 / _LEAST:g}"
             )
     return {gpu_type: float(speed) for gpu_type, speed in given.items()}

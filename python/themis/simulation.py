@@ -13,7 +13,7 @@ from themis.claims import claims, notes_of_lies, with_lies
 from themis.cluster import Cluster
 from themis.core_columns import workload_columns
 from themis.errors import AuditError, PolicyError, ScenarioError
-from themis.event_log import result_frames
+from themis.event_log import gpu_time_by_type, result_frames
 from themis.policies import choose_policy
 from themis.policy import Policy
 from themis.policy_driver import PolicyDriver
@@ -109,6 +109,7 @@ def simulate(  # noqa: PLR0913 - the contract's signature
     log = _core.simulate(cluster.core, core, player, rules, _in_seconds(progress), asked)
     if progress is not None:
         progress(core.jobs, core.jobs, log["end_us"] / _US)
+    log_end_s = log["end_us"] / _US
     has_horizon = checked.horizon_s is not None
     frames = result_frames(log, workload, cluster, columns.speeds, has_horizon=has_horizon)
     honest = None
@@ -143,6 +144,7 @@ def simulate(  # noqa: PLR0913 - the contract's signature
         },
         "app_states": _counts(frames["apps"]["state"].to_list()),
         "job_states": _counts(frames["jobs"]["state"].to_list()),
+        "gpu_types": gpu_time_by_type(frames["leases"], cluster, log_end_s),
         "notes": [
             *columns.notes,
             *_notes_of_agents(chosen),

@@ -162,3 +162,12 @@ def test_a_speed_that_is_not_told_is_noted() -> None:
     )
     assert "profile 'p' says no speed on c: 1 is assumed" in str(result.manifest["notes"])
     assert ends(result) == {"x": 10}
+
+
+def test_the_manifest_tells_gpu_time_by_type() -> None:
+    # x has a for 50 of 200 seconds, y has b all the time.
+    jobs = [Job("x", 0, 4, 400, profile="p"), Job("y", 0, 4, 400, profile="p")]
+    assert run(jobs, {"x": "a", "y": "b"}).manifest["gpu_types"] == {
+        "a": {"gpus": 4, "gpu_s": 200, "utilisation": 0.25},
+        "b": {"gpus": 4, "gpu_s": 800, "utilisation": 1},
+    }

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
-use themis_core::SlotId;
-use themis_core::app::{AppState, Job, Part, Pattern, Profile, Stopping, log_v};
+use themis_core::app::{AppState, Job, Part, Pattern, Profile, Speeds, Stopping, log_v};
 use themis_core::auction::{
     Bidder, Entrant, Entry, Given, Leftover, Outcome, Payment, Rules, Solver, Table, TableRow,
     run_round, run_round_given, visible,
 };
 use themis_core::cluster::{Bundle, FreeSet, Topology};
 use themis_core::fairness::{OutsideContext, OutsideOption};
+use themis_core::{CoreError, SlotId};
 use themis_sim::SeededDraws;
 
 use crate::errors::{ScenarioError, core_error};
@@ -41,7 +41,22 @@ struct StateInput {
     jobs: u32,
     held: Counts,
     slowdowns: [f64; 4],
+    /// By GPU type; 0: may not run there.
+    speeds: Vec<f64>,
+    mixes: bool,
     n_avg: f64,
+}
+
+/// Rack number, machine number, free GPUs, and the number of the machine's GPU type.
+type Slot = (u32, u32, u32, u32);
+
+/// The cluster of these slots, a machine's together.
+fn topology(slots: &[Slot]) -> Result<Topology, CoreError> {
+    let gpus: Vec<_> =
+        slots.iter().map(|(rack, machine, gpus, _)| (*rack, *machine, *gpus)).collect();
+    let machines = slots.chunk_by(|a, b| a.1 == b.1);
+    let types: Vec<u32> = machines.map(|slots| slots[0].3).collect();
+    Topology::from_slots(&gpus)?.with_gpu_types(&types)
 }
 
 /// The rules, as Python names them.
@@ -78,8 +93,8 @@ struct Auction {
 }
 
 impl Auction {
-    fn read(slots: &[(u32, u32, u32)], bids: Vec<BidInput>, rules: &RulesInput) -> PyResult<Self> {
-        let topology = Topology::from_slots(slots).map_err(|error| core_error(&error))?;
+    fn read(slots: &[Slot], bids: Vec<BidInput>, rules: &RulesInput) -> PyResult<Self> {
+        let topology = topology(slots).map_err(|error| core_error(&error))?;
         let topology = Arc::new(topology);
         let outside = Outside {
             option: OutsideOption::parse(&rules.outside_option)?,
@@ -100,13 +115,13 @@ impl Auction {
     }
 }
 
-/// Clears one auction. `slots`: (rack number, machine number, free GPUs), a machine's together.
+/// Clears one auction. `slots`: those of a machine together.
 /// With `given`, the allocation and the payments are those, and the solver has no say.
 #[pyfunction]
 #[pyo3(signature = (slots, bids, rules, given=None))]
 pub(crate) fn clear_auction(
     py: Python<'_>,
-    slots: Vec<(u32, u32, u32)>,
+    slots: Vec<Slot>,
     bids: Vec<BidInput>,
     rules: RulesInput,
     given: Option<GivenInput>,
@@ -145,7 +160,7 @@ pub(crate) fn outcome_to_dict<'py>(
 #[pyfunction]
 pub(crate) fn open_auction(
     py: Python<'_>,
-    slots: Vec<(u32, u32, u32)>,
+    slots: Vec<Slot>,
     bids: Vec<BidInput>,
     rules: RulesInput,
 ) -> PyResult<Bound<'_, PyList>> {
@@ -223,7 +238,8 @@ fn app_state(
     let profile = Profile::new(input.slowdowns).map_err(|error| core_error(&error))?;
     let number = input.jobs.max(1);
     let each = input.work_left_s / f64::from(number);
-    let job = Job::waiting(input.gang_size, input.max_gpus / number, each, profile);
+    let job = Job::waiting(input.gang_size, input.max_gpus / number, each, profile)
+        .with_speeds(Speeds::new(&input.speeds, input.mixes));
     let mut app =
         AppState::new(input.elapsed_s, input.t_id_s, Stopping::All, vec![job; number as usize]);
     let (gang, max) = (input.gang_size, input.max_gpus / number);

@@ -28,7 +28,7 @@ pub use leftovers::Leftover;
 pub use outcome::{Entry, Outcome, Reason};
 pub use solver::Solver;
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
 
 use decision::Decision;
 use prices::Prices;
@@ -128,13 +128,12 @@ impl Bid<'_> {
 
 /// The sets of GPU types that these bidders' jobs are bound to, most wanted first.
 fn bound<'a>(bidders: impl Iterator<Item = &'a Bidder>) -> Vec<TypeSet> {
-    let mut wanted: BTreeMap<TypeSet, usize> = BTreeMap::new();
-    for bidder in bidders {
-        bidder.pools().for_each(|types| *wanted.entry(types).or_default() += 1);
-    }
-    let mut sets: Vec<(TypeSet, usize)> = wanted.into_iter().collect();
-    sets.sort_by(|a, b| b.1.cmp(&a.1).then(b.0.cmp(&a.0)));
-    sets.into_iter().map(|(types, _)| types).collect()
+    let mut wanted: Vec<TypeSet> = bidders.flat_map(Bidder::pools).collect();
+    wanted.sort_unstable_by(|a, b| b.cmp(a));
+    let mut sets: Vec<(usize, TypeSet)> =
+        wanted.chunk_by(|a, b| a == b).map(|same| (same.len(), same[0])).collect();
+    sets.sort_by_key(|(wanted, _)| Reverse(*wanted));
+    sets.into_iter().map(|(_, types)| types).collect()
 }
 
 /// The entrants worst off first, and those that see the offer, in their own order.

@@ -211,71 +211,77 @@ struct Buckets {
     free: Vec<u32>,
     /// Groups of a type: by free count from 0 on.
     width: usize,
-    groups: Vec<FixedBitSet>,
-    members: Vec<u32>,
-    /// No position of a group is lower.
-    lowest: Vec<usize>,
+    groups: Vec<Group>,
+}
+
+/// Positions of one type with as many free GPUs.
+#[derive(Clone, Debug)]
+struct Group {
+    positions: FixedBitSet,
+    members: u32,
+    /// No position is lower.
+    lowest: usize,
+}
+
+impl Group {
+    fn leave(&mut self, position: usize) {
+        self.positions.remove(position);
+        self.members -= 1;
+        if self.lowest == position {
+            self.lowest = next_one(&self.positions, position);
+        }
+    }
+
+    fn join(&mut self, position: usize) {
+        self.positions.insert(position);
+        self.lowest = if self.members == 0 { position } else { self.lowest.min(position) };
+        self.members += 1;
+    }
 }
 
 impl Buckets {
-    /// Nothing is free. Positions join the groups of their type when something is.
+    /// Nothing is free. A position is in a group while something of it is.
     fn new(positions: usize, largest: u32, types: usize) -> Self {
         let width = largest as usize + 1;
-        let groups = vec![FixedBitSet::with_capacity(positions); types * width];
-        let (members, lowest) = (vec![0; types * width], vec![0; types * width]);
-        Self { free: vec![0; positions], width, groups, members, lowest }
+        let none = FixedBitSet::with_capacity(positions);
+        let group = Group { positions: none, members: 0, lowest: 0 };
+        Self { free: vec![0; positions], width, groups: vec![group; types * width] }
     }
 
     fn set(&mut self, position: usize, gpu_type: usize, free: u32) {
         let before = self.free[position] as usize;
-        if before == free as usize {
+        let after = free as usize;
+        if before == after {
             return;
         }
-        let first = gpu_type * self.width;
+        let groups = &mut self.groups[gpu_type * self.width..];
         if before > 0 {
-            self.leave(first + before, position);
+            groups[before].leave(position);
         }
-        if free > 0 {
-            self.join(first + free as usize, position);
+        if after > 0 {
+            groups[after].join(position);
         }
         self.free[position] = free;
     }
 
-    fn leave(&mut self, group: usize, position: usize) {
-        self.groups[group].remove(position);
-        self.members[group] -= 1;
-        if self.lowest[group] == position {
-            self.lowest[group] = next_one(&self.groups[group], position);
-        }
-    }
-
-    fn join(&mut self, group: usize, position: usize) {
-        self.groups[group].insert(position);
-        self.lowest[group] =
-            if self.members[group] == 0 { position } else { self.lowest[group].min(position) };
-        self.members[group] += 1;
-    }
-
     /// The groups of each of these types, by free count from 0 on.
-    fn of(&self, types: TypeSet) -> impl Iterator<Item = std::ops::Range<usize>> {
-        let groups = types.iter(self.members.len() / self.width);
-        groups.map(|gpu_type| gpu_type * self.width..(gpu_type + 1) * self.width)
+    fn of(&self, types: TypeSet) -> impl Iterator<Item = &[Group]> {
+        let all = self.groups.chunks_exact(self.width).enumerate();
+        all.filter(move |(gpu_type, _)| types.has(*gpu_type)).map(|(_, groups)| groups)
     }
 
     fn tightest(&self, gpus: u32, types: TypeSet) -> Option<usize> {
         let from = gpus.max(1) as usize;
-        let of_type = |groups: std::ops::Range<usize>| {
-            let group = groups.clone().skip(from).find(|group| self.members[*group] > 0)?;
-            Some((group - groups.start, self.lowest[group]))
+        let of_type = |groups: &[Group]| {
+            let after = groups.get(from..)?.iter().position(|group| group.members > 0)?;
+            Some((after, groups[from + after].lowest))
         };
         self.of(types).filter_map(of_type).min().map(|(_, position)| position)
     }
 
     fn largest(&self, types: TypeSet) -> u32 {
-        let of_type = |groups: std::ops::Range<usize>| {
-            self.members[groups].iter().rposition(|members| *members > 0).unwrap_or(0)
-        };
-        self.of(types).map(of_type).max().unwrap_or(0) as u32
+        let most = |groups: &[Group]| groups.iter().rposition(|group| group.members > 0);
+        self.of(types).filter_map(most).max().unwrap_or(0) as u32
     }
 }
 
