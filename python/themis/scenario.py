@@ -6,13 +6,14 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from themis.errors import ScenarioError
 from themis.overrides import SETTING_PLACES, apply_overrides, under
 from themis.presets import preset_values
+from themis.profiles import ProfileInput, read_profiles
 from themis.settings import PolicySettings, Preset, RunSettings, Settings
 from themis.toml_text import toml_text
 from themis.transforms import (
@@ -185,6 +186,19 @@ class PolicyTable(PolicySettings):
     name: str = Field(default="themis", description="name of the policy")
 
 
+class ProfileTable(BaseModel):
+    """A placement profile of one's own."""
+
+    model_config = _TABLE
+
+    scores: list[float] | None = Field(
+        default=None, description="1/S at slot, machine, rack and cluster; unset: cold_start's"
+    )
+    speeds: dict[str, float] | None = Field(
+        default=None, description="work a GPU does by its type, while one of speed 1 does 1"
+    )
+
+
 class SweepTable(BaseModel):
     """What varies from run to run in a sweep; a single run has no use for it."""
 
@@ -215,6 +229,9 @@ class Scenario(BaseModel):
     workload: WorkloadTable
     policy: PolicyTable = PolicyTable()
     settings: RunSettings = RunSettings()
+    profiles: dict[str, ProfileTable] = Field(
+        default={}, description="placement profiles of one's own, by name"
+    )
     sweep: SweepTable | None = None
 
     @model_validator(mode="before")
@@ -272,7 +289,17 @@ class Scenario(BaseModel):
             if not workload[key]:
                 del workload[key]
         document["policy"] = {"name": self.policy.name, **document["policy"]}
+        document["profiles"] = self.own_profiles()
+        if not self.profiles:
+            del document["profiles"]
         return toml_text(document)
+
+    def own_profiles(self) -> dict[str, ProfileInput]:
+        """Return the profiles as :func:`themis.simulate` takes them."""
+        tables = {
+            name: table.model_dump(exclude_none=True) for name, table in self.profiles.items()
+        }
+        return cast("dict[str, ProfileInput]", tables)
 
     def of_run(self, policy: str, seed: int) -> Self:
         """Return the scenario of one run with this workload: another policy, and another seed."""
@@ -316,6 +343,7 @@ class Scenario(BaseModel):
         from themis.synthetic import resolve_spec  # noqa: PLC0415 - a scenario is read without it
 
         resolve_policy(self.policy.name)
+        read_profiles(self.own_profiles())
         self.build_cluster()
         if self.workload.generate is not None:
             params = {key: value for key, value in self.workload.params.items() if key != "seed"}

@@ -19,7 +19,7 @@ from themis.workload import Workload
 RUNS = settings(
     derandomize=True,
     deadline=None,
-    max_examples=150,
+    max_examples=60,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 CLUSTERS = ("1x(1x4:a+1x2:b)", "2x(1x2:a+1x2:b)", "1x(2x2:a)+1x(1x4:b/2)", "1x(1x3:a+2x1:b)")

@@ -182,3 +182,18 @@ def test_a_missing_file_and_a_folder_and_bytes_are_refused(tmp_path: Path) -> No
     (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe")
     with pytest.raises(ScenarioError, match="not text in UTF-8"):
         Scenario.load(tmp_path / "bytes.toml")
+
+
+def test_profiles_of_ones_own_reach_the_simulation_and_come_back() -> None:
+    document = {
+        "cluster": {"spec": "1x(1x1:a+1x1:b)"},
+        "workload": {"generate": "demo"},
+        "profiles": {"mine": {"scores": [1, 1, 0.5, 0.5], "speeds": {"a": 2.0}}},
+    }
+    scenario = Scenario.parse(document, directory=Path("/"))
+    assert scenario.own_profiles() == document["profiles"]
+    again = Scenario.parse(tomllib.loads(scenario.to_toml()), directory=Path("/"))
+    assert again == scenario
+    document["profiles"] = {"mine": {"speeds": {"a": -2.0}}}
+    with pytest.raises(ScenarioError, match=r"profile 'mine': speed on 'a' is -2\.0"):
+        Scenario.parse(document, directory=Path("/")).check()

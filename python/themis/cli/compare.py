@@ -148,6 +148,7 @@ def play_all(
             out=out,
             force=force,
             scenario=experiment.scenario,
+            profiles=experiment.scenario.own_profiles(),
             baseline=baseline,
             **experiment.settings.model_dump(),
         )

@@ -138,6 +138,7 @@ def play(experiment: Experiment, *, quiet: bool) -> Result:
             policy=experiment.policy,
             seed=experiment.seed,
             progress=progress,
+            profiles=experiment.scenario.own_profiles(),
             **experiment.settings.model_dump(),
         )
     return result.with_scenario(experiment.scenario)

@@ -165,7 +165,8 @@ def _rebuilt(result: Result) -> Inputs:
     if not isinstance(document, dict):
         raise ThemisError("its manifest has no scenario, so that workload and cluster are unknown")
     scenario = Scenario.parse(document, directory=Path("/"))
-    return replace(Inputs(*scenario.build_inputs()), agents=_has_agents(result))
+    inputs = Inputs(*scenario.build_inputs(), profiles=scenario.own_profiles())
+    return replace(inputs, agents=_has_agents(result))
 
 
 def _check_same(result: Result, inputs: Inputs) -> None:

@@ -65,6 +65,7 @@ def _play(task: Task) -> None:
         experiment.cluster,
         policy=experiment.policy,
         seed=experiment.seed,
+        profiles=experiment.scenario.own_profiles(),
         **experiment.settings.model_dump(),
     )
     result.with_scenario(scenario).write(task.target, tables=task.tables)
