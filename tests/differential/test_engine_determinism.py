@@ -71,7 +71,7 @@ for policy in POLICIES:
 def test_repeated_runs_and_shuffled_rows(policy: str, tmp_path: Path) -> None:
     first = play(CLUSTER, jobs(), policy, seed=3, **OPTIONS)
     expected = written(first, tmp_path / "first")
-    assert len(expected) == 7
+    assert len(expected) == 8
     for seed in range(5):
         rows = jobs()
         random.Random(seed).shuffle(rows)  # noqa: S311 - the same
