@@ -30,7 +30,7 @@ _PHASES = {
     7: "rejected",
     8: "failed",
 }
-_CAUSES = {0: "auction", 1: "leftover", 2: "policy", 3: "renewal"}
+_CAUSES = {0: "auction", 1: "leftover", 2: "policy", 3: "renewal", 4: "reservation"}
 _ENDS = {
     0: "job_end",
     1: "app_end",
@@ -102,6 +102,7 @@ def _jobs(
         work_gpu_s=pl.Series(columns["work_gpu_us"] / _US * speeds.fastest),
         preemptions=pl.Series(columns["preemptions"]),
         migrations=pl.Series(columns["migrations"]),
+        promised_s=_instants(columns["promised_us"]),
         failures=pl.Series(columns["failures"]),
         lost_gpu_s=pl.Series(columns["lost_gpu_us"] / _US),
     )

@@ -65,6 +65,7 @@ TABLES: Mapping[str, Mapping[str, pl.DataType]] = {
         "work_gpu_s": _F,
         "preemptions": _I,
         "migrations": _I,
+        "promised_s": _F,
         "failures": _I,
         "lost_gpu_s": _F,
     },

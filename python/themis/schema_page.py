@@ -76,6 +76,7 @@ _RESULT = {
     "queue_s": "from arrival to the first GPU, s",
     "preemptions": "times that it lost GPUs to another while it ran",
     "migrations": "times that it went on with other GPUs",
+    "promised_s": "first start that it was promised, s; null: none was",
     "failures": "times that GPUs failed under it",
     "placement_score": "mean 1/S over running GPU time; null: never ran",
     "lied": "whether its bids were lies (setting `liars`)",
@@ -91,8 +92,8 @@ _RESULT = {
     "slot": "slot in the machine, from 0",
     "gpu_first": "first of its GPUs in the machine, from 0",
     "gpus": "GPUs, one after the other",
-    "cause": "of a lease: auction, leftover, policy or renewal; of a change of capacity: planned, "
-    "evicted, failure or repair",
+    "cause": "of a lease: auction, leftover, policy, renewal or reservation; of a change: "
+    "planned, evicted, failure or repair",
     "renewals": "renewals in this row",
     "ended_by": "job_end, app_end, expired, withdrawn, failure, horizon or renewal",
     "auction_id": "numbered by time",

@@ -134,6 +134,12 @@ class RunSettings(BaseModel):
         le=_LONGEST_S,
         description="working time between two checkpoints of a job, in seconds; unset: none",
     )
+    reserve_after_s: float | None = Field(
+        default=None,
+        ge=0,
+        le=_LONGEST_S,
+        description="wait after which GPUs are set aside for a gang, in seconds; unset: never",
+    )
     mtbf_s: float | None = Field(
         default=None,
         ge=0.001,

@@ -193,6 +193,7 @@ def random_result(
         work_gpu_s="useful_gpu_s",
         preemptions="preemptions",
         migrations="migrations",
+        promised_s=pl.lit(None, dtype=pl.Float64),
         failures="failures",
         lost_gpu_s="lost_gpu_s",
     )

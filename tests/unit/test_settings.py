@@ -22,6 +22,7 @@ DEFAULTS = {
     "restart_s": 35.0,
     "checkpoint_s": 8.0,
     "checkpoint_every_s": 1800.0,
+    "reserve_after_s": None,
     "mtbf_s": None,
     "mttr_s": 3600.0,
     "phase_cap": "doubling",

@@ -87,7 +87,8 @@ def leases_lie_in_the_life_of_their_app(run: Run) -> pl.DataFrame:
 def causes_fit_the_policy(run: Run) -> pl.DataFrame:
     """Leases begin and end for reasons that the policy can have."""
     auctions = run.result.policy == "themis"
-    causes = ["auction", "leftover", "renewal"] if auctions else ["policy", "renewal"]
+    causes = ["auction", "leftover"] if auctions else ["policy"]
+    causes += ["renewal", "reservation"]
     kept = ["job_end", "app_end", "horizon", "withdrawn", "failure"]
     known = [*kept, "expired", "renewal"]
     ends = kept if run.result.policy in WITHOUT_LEASES else known
@@ -107,9 +108,10 @@ def causes_fit_the_policy(run: Run) -> pl.DataFrame:
 
 
 def leases_end_on_time(run: Run) -> pl.DataFrame:
-    """A lease that ran out did so at an end of a lease, unless a payment had cut it."""
+    """A lease that ran out did so at an end of a lease, unless a payment or promise had cut it."""
     length = run.setting_us("lease_s")
-    unknown = not run.is_built_in or run.settings.get("payment") == "lease"
+    cut = run.settings.get("payment") == "lease" or run.settings.get("reserve_after_s") is not None
+    unknown = not run.is_built_in or cut
     if unknown or run.result.policy in WITHOUT_LEASES or not length:
         return run.leases.clear()
     over = run.leases.filter(pl.col("ended_by").is_in(["expired", "renewal"]))

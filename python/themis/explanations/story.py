@@ -31,12 +31,15 @@ _CAUSES = {
     "leftover": "left over from an auction",
     "policy": "granted by the policy",
     "renewal": "granted for another lease",
+    "reservation": "set aside for it",
 }
 _LOSSES = {
     "expired": "their lease ended",
     "job_end": "a job ended",
     "app_end": "the app ended",
     "horizon": "the run was cut off",
+    "withdrawn": "they left the cluster",
+    "failure": "they failed",
 }
 _FATES = {
     "won": "won",

@@ -101,6 +101,7 @@ fn job_columns(py: Python<'_>, jobs: themis_sim::JobColumns) -> PyResult<Bound<'
         .with("work_gpu_us", jobs.work_gpu_us)?
         .with("preemptions", jobs.preemptions)?
         .with("migrations", jobs.migrations)?
+        .with("promised_us", jobs.promised_us)?
         .with("failures", jobs.failures)?
         .with("lost_gpu_us", jobs.lost_gpu_us)?
         .with("reason", jobs.reason)?;

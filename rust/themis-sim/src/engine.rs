@@ -10,6 +10,7 @@ use crate::error::SimError;
 use crate::eviction::{change_capacity, fail_hopeless, take_back};
 use crate::log::EventLog;
 use crate::policy::Policy;
+use crate::reservation::{cut_leases, keep_promises};
 use crate::search::{review, tell_moves};
 use crate::settings::{LATEST_US, Settings};
 use crate::state::{Agents, JobPhase, State};
@@ -134,7 +135,10 @@ impl<'w> Engine<'w> {
         let open = state.ended_jobs < state.jobs.len();
         let departure = state.departures.first().map(|(at_us, _)| *at_us).filter(|_| open);
         let change = state.capacity.next_us().filter(|_| open);
-        let next = [end, app, job, expiry, departure, change].into_iter().flatten().min();
+        let promise = state.reservation.as_ref().map(|made| made.at_us);
+        let promise = promise.filter(|at_us| *at_us > state.now_us);
+        let next = [end, app, job, expiry, departure, change, promise];
+        let next = next.into_iter().flatten().min();
         match self.wake_us {
             Some(wake_us) if next.is_none() => {
                 self.idle_wakes += 1;
@@ -161,6 +165,8 @@ impl<'w> Engine<'w> {
         self.arrive()?;
         // 3. Lease expiries; they matter only when somebody competes.
         if decides && policy.leases() && self.state.is_contended() {
+            // Gangs that were promised GPUs come first.
+            keep_promises(&mut self.state);
             expire(&mut self.state, true);
         }
         // 4. One decision over all that is free.
@@ -275,6 +281,7 @@ impl<'w> Engine<'w> {
             state.log.auction(state.now_us, offer.total(), active, auction);
         }
         carry_out(state, &offer, plan, policy.leases());
+        cut_leases(state);
         // An instant beyond the clock never comes.
         self.wake_us = wishes.wake_us.filter(|wake_us| *wake_us < LATEST_US);
         reject(state, wishes.rejects)

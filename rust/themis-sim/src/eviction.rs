@@ -10,8 +10,8 @@ use themis_core::MachineId;
 /// GPUs that their holders lose at this instant, and why.
 #[derive(Clone, Debug)]
 pub(crate) struct Loss {
-    gpus: Vec<u32>,
-    why: EndedBy,
+    pub(crate) gpus: Vec<u32>,
+    pub(crate) why: EndedBy,
 }
 
 /// Carries out the changes of capacity that are due: GPUs that join are free at once, those that go
@@ -51,7 +51,7 @@ pub(crate) fn change_capacity(state: &mut State<'_>, leases: bool) -> Vec<Loss> 
 }
 
 /// The next end of the lease on a GPU, opposed or not.
-fn lease_end(state: &State<'_>, gpu: u32) -> i64 {
+pub(crate) fn lease_end(state: &State<'_>, gpu: u32) -> i64 {
     let expiry_us = state.tenures.of(gpu).map_or(i64::MAX, |tenure| tenure.expiry_us);
     state.clock.due(expiry_us, state.now_us)
 }

@@ -28,6 +28,7 @@ mod log;
 mod policy;
 mod queue;
 mod report;
+mod reservation;
 mod search;
 mod settings;
 mod settle;

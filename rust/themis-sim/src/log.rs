@@ -140,6 +140,7 @@ pub struct JobColumns {
     pub work_gpu_us: Vec<f64>,
     pub preemptions: Vec<u32>,
     pub migrations: Vec<u32>,
+    pub promised_us: Vec<i64>,
     pub failures: Vec<u32>,
     pub lost_gpu_us: Vec<i64>,
     /// Why its app's scheduler ended it: a position in `reasons`, of which the first is empty.

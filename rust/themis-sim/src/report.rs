@@ -104,6 +104,7 @@ fn job_columns(state: &State<'_>) -> JobColumns {
         columns.work_gpu_us.push(work_done(state, number));
         columns.preemptions.push(run.preemptions);
         columns.migrations.push(run.migrations);
+        columns.promised_us.push(run.promised_us.unwrap_or(-1));
         columns.failures.push(run.failures);
         columns.lost_gpu_us.push(run.lost_gpu_us);
         let reason = run.reason.as_deref().unwrap_or_default();

@@ -42,6 +42,8 @@ pub struct Settings {
     pub checkpoint_us: i64,
     /// A job that works saves its state as often as this; `None`: never.
     pub checkpoint_every_us: Option<i64>,
+    /// GPUs are set aside for a gang that has waited so long; `None`: for none.
+    pub reserve_after_us: Option<i64>,
     /// Mean time to failure of a machine; `None`: none fails by chance.
     pub mtbf_us: Option<i64>,
     /// Mean time to its repair.
@@ -67,6 +69,7 @@ impl Default for Settings {
             restart_us: 35_000_000,
             checkpoint_us: 8_000_000,
             checkpoint_every_us: Some(1_800_000_000),
+            reserve_after_us: None,
             mtbf_us: None,
             mttr_us: 3_600_000_000,
             horizon_us: None,
@@ -118,6 +121,7 @@ impl Settings {
             ("restart_s", self.restart_us),
             ("checkpoint_s", self.checkpoint_us),
             ("horizon_s", self.horizon_us.unwrap_or(0)),
+            ("reserve_after_s", self.reserve_after_us.unwrap_or(0)),
         ];
         match times.into_iter().find(|(_, us)| !(0..LATEST_US).contains(us)) {
             Some((field, us)) => refuse(field, us.to_string(), "not negative"),

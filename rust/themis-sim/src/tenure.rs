@@ -214,6 +214,13 @@ impl Tenures {
         self.free.take(&self.bundle(gpus));
     }
 
+    /// Ends the lease on a GPU at an instant at the latest; the app of a lease that this shortens.
+    pub(crate) fn cut(&mut self, gpu: u32, at_us: i64) -> Option<u32> {
+        let tenure = self.owner[gpu as usize].as_mut().filter(|t| t.expiry_us > at_us)?;
+        tenure.expiry_us = at_us;
+        Some(tenure.app)
+    }
+
     /// Takes GPUs back and logs their leases, without a word on whether they come again.
     pub(crate) fn release(&mut self, gpus: &[u32], now_us: i64, why: EndedBy, log: &mut LeaseLog) {
         self.close(gpus, now_us, why, log);

@@ -44,6 +44,8 @@ pub enum Cause {
     Policy = 2,
     /// The same GPUs for another lease.
     Renewal = 3,
+    /// Set aside for a gang that had waited too long.
+    Reservation = 4,
 }
 
 /// GPUs for one job of one app.

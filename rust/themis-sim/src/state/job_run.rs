@@ -74,6 +74,8 @@ pub(crate) struct JobRun {
     pub(crate) gpu_us: i64,
     pub(crate) preemptions: u32,
     pub(crate) migrations: u32,
+    /// The first start that it was promised.
+    pub(crate) promised_us: Option<i64>,
     pub(crate) failures: u32,
     /// GPU-microseconds of running time whose work was lost.
     pub(crate) lost_gpu_us: i64,
@@ -108,6 +110,7 @@ impl JobRun {
             gpu_us: 0,
             preemptions: 0,
             migrations: 0,
+            promised_us: None,
             failures: 0,
             lost_gpu_us: 0,
         }

@@ -13,6 +13,7 @@ use crate::capacity::{Capacity, Cluster};
 use crate::level::Level;
 use crate::log::Recorder;
 use crate::queue::{Ends, Expiries};
+use crate::reservation::Reservation;
 use crate::settings::Settings;
 use crate::tenure::{EndedBy, LeaseClock, Tenures};
 use crate::workload::{AppSpec, JobSpec, Workload};
@@ -66,6 +67,8 @@ pub(crate) struct State<'w> {
     pub(crate) expiries: Expiries,
     /// (when, GPU): withdrawn GPUs that leave when their leases end.
     pub(crate) departures: BTreeSet<(i64, u32)>,
+    /// What the gang that has waited longest is promised.
+    pub(crate) reservation: Option<Reservation>,
     pub(crate) log: Recorder,
 }
 
@@ -115,6 +118,7 @@ impl<'w> State<'w> {
             ends: Ends::default(),
             expiries: Expiries::default(),
             departures: BTreeSet::new(),
+            reservation: None,
             log: Recorder::default(),
             topology,
         };
@@ -217,6 +221,7 @@ impl<'w> State<'w> {
         let spec = &self.workload.jobs[job as usize];
         let run = &mut self.jobs[job as usize];
         run.phase = JobPhase::Open;
+        run.switched_us = self.now_us; // it waits from now on
         self.waiting.insert((spec.submit_us, job));
         self.apps[spec.app as usize].open_job(job, run.max);
         self.count(spec.app);

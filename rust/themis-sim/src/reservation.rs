@@ -1,0 +1,120 @@
+//! Big gangs: GPUs set aside for one that has waited too long.
+//!
+//! One gang at a time, the one that has waited longest, is promised GPUs and an instant: the first at
+//! which enough leases will have ended. Until then others may have them, but no lease on them that
+//! begins or goes on lasts beyond that instant. So nothing stands idle, and the wait of the gang is
+//! bounded: with aligned leases all end together, with rolling ones within a lease.
+
+use crate::eviction::{Loss, lease_end, take_back};
+use crate::policy::Cause;
+use crate::state::{JobPhase, State};
+use crate::tenure::{EndedBy, Tenure};
+use crate::view::View;
+use themis_core::cluster::FreeSet;
+
+/// What a waiting job is promised: these GPUs (sorted) at that instant.
+#[derive(Clone, Debug)]
+pub(crate) struct Reservation {
+    job: u32,
+    gpus: Vec<u32>,
+    pub(crate) at_us: i64,
+}
+
+/// Starts the promised job when its time has come, and promises GPUs to the next one.
+pub(crate) fn keep_promises(state: &mut State<'_>) {
+    let Some(after_us) = state.settings.reserve_after_us else { return };
+    let made = state.reservation.take().filter(|made| can_be_kept(state, made));
+    let Some(made) = made.or_else(|| promise(state, after_us)) else { return };
+    if made.at_us <= state.now_us {
+        start(state, made);
+    } else {
+        state.reservation = Some(made);
+    }
+}
+
+/// Ends leases on promised GPUs in time; after a decision.
+pub(crate) fn cut_leases(state: &mut State<'_>) {
+    let Some(made) = &state.reservation else { return };
+    for gpu in &made.gpus {
+        if let Some(app) = state.tenures.cut(*gpu, made.at_us) {
+            state.expiries.plan(made.at_us, app);
+        }
+    }
+}
+
+/// Whether a job waits for the cluster, and not for its own app.
+fn waits(state: &State<'_>, job: u32) -> bool {
+    let (run, spec) = (&state.jobs[job as usize], &state.workload.jobs[job as usize]);
+    let app = &state.apps[spec.app as usize];
+    run.phase == JobPhase::Open && run.gpus.is_empty() && app.cap - app.gpus >= spec.gang
+}
+
+fn can_be_kept(state: &State<'_>, made: &Reservation) -> bool {
+    waits(state, made.job) && !made.gpus.iter().any(|gpu| state.tenures.is_withdrawn(*gpu))
+}
+
+/// A promise to the gang of two or more that has waited longest, if it has waited too long and the
+/// cluster has GPUs enough. Ties: by number.
+fn promise(state: &mut State<'_>, after_us: i64) -> Option<Reservation> {
+    let nothing = FreeSet::empty(state.topology.clone());
+    let overdue = state.waiting.iter().filter_map(|(_, job)| {
+        let since_us = state.jobs[*job as usize].switched_us;
+        let due = state.workload.jobs[*job as usize].gang > 1 && waits(state, *job);
+        (due && state.now_us - since_us >= after_us).then_some((since_us, *job))
+    });
+    let mut overdue: Vec<(i64, u32)> = overdue.collect();
+    overdue.sort_unstable();
+    let made = overdue.into_iter().find_map(|(_, job)| place(state, &nothing, job))?;
+    let run = &mut state.jobs[made.job as usize];
+    run.promised_us.get_or_insert(made.at_us);
+    Some(made)
+}
+
+/// The first instant at which leases on enough GPUs of one pool have ended, and the GPUs that suit
+/// the job best then.
+fn place(state: &State<'_>, nothing: &FreeSet, number: u32) -> Option<Reservation> {
+    let job = View::new(state, nothing).job(number);
+    let gang = job.gang as usize;
+    let ends = |types: themis_core::cluster::TypeSet| {
+        let topology = &state.topology;
+        let of_types = move |gpu: &u32| {
+            types.has(topology.type_of(topology.machine_of(state.tenures.slot_of(*gpu))))
+        };
+        let gpus = (0..topology.gpus()).filter(|gpu| !state.tenures.is_withdrawn(*gpu));
+        let mut ends: Vec<(i64, u32)> =
+            gpus.filter(of_types).map(|g| (free_at(state, g), g)).collect();
+        ends.sort_unstable();
+        ends
+    };
+    let pools = job.speeds.pools().iter().map(|pool| ends(pool.types));
+    let ends = pools.filter(|ends| ends.len() >= gang).min_by_key(|ends| ends[gang - 1].0)?;
+    let at_us = ends[gang - 1].0;
+    let by_then: Vec<u32> =
+        ends.iter().take_while(|(end_us, _)| *end_us <= at_us).map(|(_, gpu)| *gpu).collect();
+    let free = FreeSet::of(state.topology.clone(), &state.tenures.bundle(&by_then));
+    let bundle = job.claim(&free, job.gang)?;
+    let mut gpus = Vec::with_capacity(gang);
+    for (slot, count) in bundle.iter() {
+        let of_slot = by_then.iter().filter(|gpu| state.tenures.slot_of(**gpu) == slot);
+        gpus.extend(of_slot.take(count as usize));
+    }
+    gpus.sort_unstable();
+    Some(Reservation { job: number, gpus, at_us })
+}
+
+/// When a GPU is free if nobody gets it meanwhile.
+fn free_at(state: &State<'_>, gpu: u32) -> i64 {
+    state.tenures.of(gpu).map_or(state.now_us, |_| lease_end(state, gpu))
+}
+
+/// Takes the promised GPUs from whoever holds them, and begins.
+fn start(state: &mut State<'_>, made: Reservation) {
+    let Reservation { job, gpus, .. } = made;
+    take_back(state, &Loss { gpus: gpus.clone(), why: EndedBy::Expired });
+    let app = state.workload.jobs[job as usize].app;
+    let (start_us, expiry_us) = (state.now_us, state.clock.expiry(state.now_us, 1.0));
+    let cause = Cause::Reservation;
+    state.tenures.grant(&gpus, Tenure { app, start_us, expiry_us, cause, renewals: 0 });
+    state.expiries.plan(expiry_us, app);
+    state.assign(job, gpus);
+}
