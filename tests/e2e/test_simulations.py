@@ -105,7 +105,7 @@ def test_a_printed_scenario_means_the_same_run(themis: Themis, trace: Path) -> N
     one, other = (package.load_result(trace.parent / name) for name in ("flags", "file"))
     assert one.manifest["settings"] == other.manifest["settings"]
     assert (one.policy, one.seed) == ("fifo", 5)
-    assert [one.frames[name].equals(other.frames[name]) for name in one.frames] == [True] * 5
+    assert [one.frames[name].equals(other.frames[name]) for name in one.frames] == [True] * 6
 
 
 def test_flags_are_laid_over_a_scenario(themis: Themis, trace: Path) -> None:
@@ -144,7 +144,7 @@ def test_same_seed_same_bytes(themis: Themis, trace: Path) -> None:
     done(themis("compare", *flags, "--out", "third", PYTHONHASHSEED="8"))
     shuffled = digests(trace.parent / "third")
     tables = [name for name in expected if name.endswith(".parquet")]
-    assert len(tables) == 2 + 5 * 8
+    assert len(tables) == 2 + 6 * 8
     assert [name for name in tables if shuffled[name] != expected[name]] == []
 
 
