@@ -1,19 +1,21 @@
-//! Exchanges: what one bidder lacks, another may give.
+//! Exchanges: what one bidder lacks, others may give.
 //!
 //! The bidders that got least of what they would choose at the prices go first. Each tries its
-//! better patterns, best first, on free GPUs or with another bidder's win taken back, who then gets
-//! the best that is left for it. What raises the sum of log V stands.
+//! better patterns, best first, on free GPUs, or with the wins of one or two others taken back, who
+//! then get what is best left for them. What raises the sum of log V stands. Groups that can't gain
+//! are passed over: at the price of a GPU, the best surpluses of all in it bound what they can have.
 //!
-//! Cost: [`STEPS`] exchanges and placements at most, counted, never timed. Guarantee: not worse than
-//! what it was given, and feasible throughout.
+//! Cost: [`STEPS`] groups and placements at most, counted, never timed. Guarantee: not worse than what it was
+//! given, and feasible throughout.
 
 use super::Bid;
 use super::greedy::Greedy;
 use super::prices::Prices;
 use super::solution::Solution;
+use crate::app::Pattern;
 use crate::cluster::FreeSet;
 
-/// Exchanges and placements tried at most.
+/// Groups and placements tried at most.
 const STEPS: u32 = 2_000;
 /// Gains below this are rounding.
 const LEAST_GAIN: f64 = 1e-9;
@@ -26,46 +28,121 @@ pub(super) fn improve(
     known: Solution,
     thrift: u32,
 ) -> Solution {
-    let mut floor = Floor { bids, state: Greedy::resume(offer, bids, known), left: STEPS / thrift };
-    while floor.lacking(prices).into_iter().any(|bidder| floor.serve(bidder, prices)) {}
+    let wants = bids.iter().map(|bid| Wants::at(bid, prices.gpu())).collect();
+    let state = Greedy::resume(offer, bids, known);
+    let mut floor = Floor { bids, state, wants, gpu: prices.gpu(), left: STEPS / thrift };
+    while floor.round(0) || floor.round(1) || floor.round(2) {}
     floor.state.fill()
+}
+
+/// What a bidder would choose at the price of a GPU: surplus and pattern, best first.
+struct Wants(Vec<(f64, Option<usize>)>);
+
+impl Wants {
+    fn at(bid: &Bid<'_>, gpu: f64) -> Self {
+        let worth = |(at, pattern): (usize, &Pattern)| {
+            (pattern.log_v - gpu * f64::from(pattern.gpus()), Some(at))
+        };
+        let mut all: Vec<(f64, Option<usize>)> =
+            bid.patterns.iter().enumerate().map(worth).collect();
+        all.push((bid.bidder.log_v_empty(), None));
+        all.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        Self(all)
+    }
+
+    fn most(&self) -> f64 {
+        self.0[0].0
+    }
 }
 
 struct Floor<'a> {
     bids: &'a [Bid<'a>],
     state: Greedy<'a>,
+    wants: Vec<Wants>,
+    /// The price of a GPU.
+    gpu: f64,
     left: u32,
 }
 
 impl Floor<'_> {
-    /// All bidders, those first whose choice at the prices is worth most more than what they have.
-    fn lacking(&self, prices: &Prices) -> Vec<usize> {
-        let now = &self.state.solution().log_v;
-        let lack = |(at, bid): (usize, &Bid<'_>)| {
-            let choices = bid.choices(at, prices);
-            let best = choices.map(|choice| choice.surplus).fold(f64::NEG_INFINITY, f64::max);
-            (best - now[at] + f64::from(self.state.gpus(at)) * prices.gpu(), at)
-        };
-        let mut all: Vec<(f64, usize)> = self.bids.iter().enumerate().map(lack).collect();
+    /// Serves one bidder better by taking back the wins of so many others; whether that was found.
+    fn round(&mut self, others: usize) -> bool {
+        let lacking = self.lacking();
+        lacking.into_iter().any(|bidder| {
+            let winners: Vec<usize> = (0..self.bids.len())
+                .filter(|other| *other != bidder && self.state.solution().wins[*other].is_some())
+                .collect();
+            match others {
+                0 => self.deal_again(&[bidder]),
+                1 => winners.iter().any(|other| self.deal_again(&[bidder, *other])),
+                _ => winners.iter().enumerate().any(|(at, one)| {
+                    winners[at + 1..].iter().any(|other| self.deal_again(&[bidder, *one, *other]))
+                }),
+            }
+        })
+    }
+
+    /// What a bidder's best choice at the price is worth above what it has.
+    fn lack(&self, bidder: usize) -> f64 {
+        let paid = self.gpu * f64::from(self.state.gpus(bidder));
+        self.wants[bidder].most() - (self.state.solution().log_v[bidder] - paid)
+    }
+
+    /// All bidders, those that lack most first.
+    fn lacking(&self) -> Vec<usize> {
+        let mut all: Vec<(f64, usize)> =
+            (0..self.bids.len()).map(|bidder| (self.lack(bidder), bidder)).collect();
         all.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         all.into_iter().map(|(_, bidder)| bidder).collect()
     }
 
-    /// Serves a bidder better, if that raises the sum.
-    fn serve(&mut self, bidder: usize, prices: &Prices) -> bool {
-        let now = self.state.solution().log_v[bidder];
-        let patterns = &self.bids[bidder].patterns;
-        let mut better: Vec<usize> =
-            (0..patterns.len()).filter(|at| patterns[*at].log_v > now + LEAST_GAIN).collect();
-        let surplus = |at: &usize| patterns[*at].log_v - prices.cost(bidder, &patterns[*at]);
-        better.sort_by(|a, b| surplus(b).total_cmp(&surplus(a)).then(a.cmp(b)));
-        let others: Vec<usize> = (0..self.bids.len())
-            .filter(|other| *other != bidder && self.state.solution().wins[*other].is_some())
-            .collect();
-        better.into_iter().any(|pattern| {
-            self.attempt(bidder, pattern)
-                || others.iter().any(|other| self.exchange(bidder, pattern, *other))
-        })
+    /// Deals what a group has, and what is free, again, the first served better; undone unless the
+    /// sum rises.
+    fn deal_again(&mut self, group: &[usize]) -> bool {
+        let could: f64 = group.iter().map(|bidder| self.lack(*bidder)).sum();
+        if could + self.gpu * self.state.idle() <= LEAST_GAIN || !self.spend() {
+            return false;
+        }
+        let log_v = &self.state.solution().log_v;
+        let (now, sum) = (log_v[group[0]], group.iter().map(|bidder| log_v[*bidder]).sum::<f64>());
+        let before: Vec<_> = group.iter().map(|bidder| self.state.release(*bidder)).collect();
+        if self.deal(group, now + LEAST_GAIN, sum + LEAST_GAIN) {
+            return true;
+        }
+        for (bidder, win) in group.iter().zip(before) {
+            self.state.put_back(*bidder, win);
+        }
+        false
+    }
+
+    /// Gives the bidders of a group, one after another, the best that leads to more than `enough`
+    /// in all, the first more than `least`; whether there is such a deal. If not, all have nothing.
+    fn deal(&mut self, group: &[usize], least: f64, enough: f64) -> bool {
+        let Some((bidder, others)) = group.split_first() else { return enough < 0.0 };
+        let most: f64 = others.iter().map(|other| self.wants[*other].most()).sum();
+        let limit = enough - most - self.gpu * self.state.idle();
+        for at in 0..self.wants[*bidder].0.len() {
+            let (surplus, pattern) = self.wants[*bidder].0[at];
+            if surplus <= limit {
+                break;
+            }
+            if pattern.is_some_and(|pattern| !self.serve(*bidder, pattern, least)) {
+                continue;
+            }
+            let got = self.state.solution().log_v[*bidder];
+            if got > least && self.deal(others, f64::NEG_INFINITY, enough - got) {
+                return true;
+            }
+            self.state.release(*bidder);
+        }
+        false
+    }
+
+    /// Places a pattern that is worth more than `least`, within the budget.
+    fn serve(&mut self, bidder: usize, pattern: usize, least: f64) -> bool {
+        let wanted = &self.bids[bidder].patterns[pattern];
+        let open = wanted.log_v > least && f64::from(wanted.gpus()) <= self.state.idle();
+        open && self.spend() && self.state.try_step(bidder, pattern)
     }
 
     /// Counts a step; false when there are none left.
@@ -73,43 +150,6 @@ impl Floor<'_> {
         let more = self.left > 0;
         self.left -= u32::from(more);
         more
-    }
-
-    /// Places a pattern, within the budget.
-    fn attempt(&mut self, bidder: usize, pattern: usize) -> bool {
-        self.spend() && self.state.try_step(bidder, pattern)
-    }
-
-    /// Places a pattern with the win of another bidder taken back; undone unless the sum rises.
-    fn exchange(&mut self, bidder: usize, pattern: usize, other: usize) -> bool {
-        let log_v = &self.state.solution().log_v;
-        let enough = log_v[bidder] + log_v[other] + LEAST_GAIN;
-        let wanted = &self.bids[bidder].patterns[pattern];
-        let room = self.state.free_without([bidder, other]);
-        if wanted.gpus() > room || !self.spend() {
-            return false;
-        }
-        let before = (self.state.release(bidder), self.state.release(other));
-        if self.attempt(bidder, pattern) {
-            let least = enough - self.state.solution().log_v[bidder];
-            if self.settle(other, room - wanted.gpus(), least) {
-                return true;
-            }
-        }
-        self.state.release(bidder);
-        self.state.put_back(bidder, before.0);
-        self.state.put_back(other, before.1);
-        false
-    }
-
-    /// Gives a bidder the best of so many GPUs; whether that is worth more than `least`.
-    fn settle(&mut self, bidder: usize, gpus: u32, least: f64) -> bool {
-        let patterns = &self.bids[bidder].patterns;
-        let fits = |at: &usize| patterns[*at].log_v > least && patterns[*at].gpus() <= gpus;
-        let mut open: Vec<usize> = (0..patterns.len()).filter(fits).collect();
-        open.sort_by(|a, b| patterns[*b].log_v.total_cmp(&patterns[*a].log_v).then(a.cmp(b)));
-        let nothing = self.bids[bidder].bidder.log_v_empty() > least;
-        open.into_iter().any(|at| self.attempt(bidder, at)) || nothing
     }
 }
 
@@ -150,5 +190,27 @@ mod tests {
         let slots =
             |at: usize| after.wins[at].as_ref().map(|win| win.parts[0].bundle.iter().count());
         assert_eq!((slots(0), slots(1)), (Some(2), Some(1)));
+    }
+
+    #[test]
+    fn two_give_way_to_one_that_needs_both() {
+        let spec = MachineSpec { rack: 0, gpus: 2, slot_gpus: 2 };
+        let offer = FreeSet::full(Arc::new(Topology::new(&[spec]).expect("valid")));
+        let chunks = Chunks::of(&offer, &[1, 2], &[]);
+        let one = |gang, work, rho| {
+            let jobs = vec![Job::waiting(gang, gang, work, Profile::PERFECT)];
+            Bidder::App(AppState::new(0.0, 100.0, Stopping::All, jobs).with_rho_empty(Some(rho)))
+        };
+        // Each of the first two gains a factor of 2, the third one of 50.
+        let bidders = [one(1, 1000.0, 20.0), one(1, 1000.0, 20.0), one(2, 2000.0, 500.0)];
+        let bids = bidders
+            .each_ref()
+            .map(|bidder| Bid { bidder, patterns: bidder.patterns(&offer, &chunks) });
+        let mut state = Greedy::new(&offer, &bids);
+        assert!(state.try_step(0, 0) && state.try_step(1, 0));
+        let known = state.fill();
+        assert!(known.wins[2].is_none());
+        let after = improve(&offer, &bids, &Prices::zero(3, &[]), known, 1);
+        assert!(after.wins[2].is_some() && after.wins[0].is_none() && after.wins[1].is_none());
     }
 }

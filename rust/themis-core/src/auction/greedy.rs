@@ -95,11 +95,6 @@ impl<'a> Greedy<'a> {
         f64::from(self.free.total())
     }
 
-    /// GPUs that would be free without the wins of these bidders.
-    pub(super) fn free_without(&self, bidders: [usize; 2]) -> u32 {
-        self.free.total() + bidders.map(|bidder| self.gpus[bidder]).iter().sum::<u32>()
-    }
-
     /// Raises every bidder from where it stands, until nothing more can be had.
     pub(super) fn fill(mut self) -> Solution {
         if self.free.total() == 0 {
