@@ -90,9 +90,10 @@ class Visit:
     def open_all(self) -> int:
         """Click every summary; return how many there are."""
         summaries = self.page.locator("summary")
-        for at in range(summaries.count()):
+        count = int(summaries.count())
+        for at in range(count):
             summaries.nth(at).click()
-        return summaries.count()
+        return count
 
     def fits(self) -> bool:
         script = "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
