@@ -118,7 +118,7 @@ impl Halving {
     fn set_off(&self, app: &AppView<'_>, bracket: &Bracket, verdict: &mut Verdict) {
         for job in &bracket.live {
             let report = (app.job)(*job);
-            if report.standing != Standing::Done {
+            if !matches!(report.standing, Standing::Done | Standing::Dropped) {
                 let until_gpu_s = bracket.cut(&report, bracket.phase + 1);
                 let max = self.cap(&report, bracket.phase);
                 verdict.goals.push((*job, Goal { until_gpu_s, max }));
@@ -234,10 +234,13 @@ impl Bracket {
         !self.live.iter().any(waits)
     }
 
-    /// Ends the phase: the better half goes on.
+    /// Ends the phase: the better half goes on; jobs that were dropped from outside lose first.
     fn halve(&mut self, app: &AppView<'_>, verdict: &mut Verdict) {
         let loss = |job: &usize| (app.job)(*job).loss.unwrap_or(f64::INFINITY);
-        self.live.sort_by(|a, b| loss(a).total_cmp(&loss(b)).then(a.cmp(b)));
+        let gone = |job: &usize| (app.job)(*job).standing == Standing::Dropped;
+        self.live.sort_by(|a, b| {
+            gone(a).cmp(&gone(b)).then(loss(a).total_cmp(&loss(b))).then(a.cmp(b))
+        });
         let field = self.live.len();
         let dropped = self.live.split_off(left_after(field as u32, 1) as usize);
         self.phase += 1;
