@@ -31,12 +31,15 @@ class SlotTable:
     ----------
     machine, rack
         Numbers of its machine (row of `Cluster.machines`) and rack: uint32.
+    gpu_type
+        Number of its GPU type (place in `Cluster.gpu_types`): uint32.
     gpus
         GPUs that it has, used or not: uint32.
     """
 
     machine: Counts
     rack: Counts
+    gpu_type: Counts
     gpus: Counts
 
 
@@ -103,6 +106,9 @@ class JobTable:
         The time its user asked for (`request_factor`): float64.
     slowdowns
         S on one slot, one machine, one rack, and across racks: float64, shape (jobs, 4).
+    speeds
+        Its speed on each GPU type by number, 1 on its fastest, 0 where it may not run: float64,
+        shape (jobs, types).
     """
 
     job: Counts
@@ -116,6 +122,7 @@ class JobTable:
     work_left_gpu_s: Figures
     requested_s: Figures
     slowdowns: Figures
+    speeds: Figures
 
 
 @dataclass(frozen=True)

@@ -177,6 +177,7 @@ def test_what_a_policy_sees() -> None:
     assert jobs_then.gpus.tolist() == [3, 0, 0]
     assert jobs_then.attained_gpu_s.tolist() == [15.0, 0.0, 0.0]
     assert jobs_then.slowdowns.shape == (3, 4)
+    assert jobs_then.speeds.tolist() == [[1.0], [1.0], [1.0]]
     # Three GPUs of the machine of two slots: 15 GPU-seconds at the pace of its profile.
     pace = themis.PROFILES["vgg16"].machine
     assert jobs_then.work_left_gpu_s[0] == pytest.approx(400 - 15 / pace)
@@ -276,6 +277,19 @@ def test_a_policy_that_serves_nobody_ends(*, reject: bool) -> None:
     else:
         assert result.apps["reason"][0].startswith("the policy never served it: rho counts")
         assert result.apps["rho_is_bound"][0]
+
+
+def test_a_rejected_job_loses_the_race_of_its_search() -> None:
+    """One of two jobs is rejected at once; the other goes on: 2 GPU-s on one GPU, 4 on two."""
+    jobs = [Job(name, 0, 1, 6, app="s", iterations=6, loss=(0, 1, 0)) for name in ("a", "b")]
+
+    def answer(view: PolicyView) -> Decision:
+        grants = [grant for grant in [view.claim(1)] if grant] if 1 in view.jobs.job else []
+        return Decision(grants, rejects={0: "no"} if 0 in view.jobs.job else {})
+
+    result = run(answer, jobs, searches={"s": Search("successive_halving")})
+    assert dict(result.jobs.select("job_id", "state").iter_rows()) == {"a": "rejected", "b": "done"}
+    assert result.jobs["end_s"].to_list() == [0.0, 4.0]
 
 
 @pytest.mark.parametrize(

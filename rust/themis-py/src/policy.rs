@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use themis_core::SlotId;
 use themis_core::app::AppState;
-use themis_core::cluster::{Bundle, FreeSet, Locality};
+use themis_core::cluster::{Bundle, FreeSet, Locality, TypeSet};
 use themis_sim::{Failed, Grant, Plan, Policy, View, Wishes};
 
 use crate::agent::Raised;
@@ -171,6 +171,7 @@ struct Jobs {
     work_left_gpu_s: Vec<f64>,
     requested_s: Vec<f64>,
     slowdowns: Vec<f64>,
+    speeds: Vec<f64>,
 }
 
 impl Jobs {
@@ -186,6 +187,8 @@ impl Jobs {
         self.work_left_gpu_s.push(job.work_left_gpu_s);
         self.requested_s.push(view.requested_us(number) as f64 / 1e6);
         self.slowdowns.extend(Locality::ALL.map(|level| job.profile.slowdown(level)));
+        let types = 0..view.topology().types();
+        self.speeds.extend(types.map(|gpu_type| job.speeds.on(TypeSet::one(gpu_type))));
     }
 
     fn into_columns(self, py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
@@ -203,6 +206,9 @@ impl Jobs {
             .with("requested_s", self.requested_s)?;
         let slowdowns = self.slowdowns.into_pyarray(py).reshape([rows, Locality::ALL.len()])?;
         table.columns.set_item("slowdowns", slowdowns)?;
+        let types = self.speeds.len().checked_div(rows).unwrap_or(0);
+        let speeds = self.speeds.into_pyarray(py).reshape([rows, types])?;
+        table.columns.set_item("speeds", speeds)?;
         Ok(table.columns)
     }
 }

@@ -98,7 +98,7 @@ impl Cluster {
         self.cluster.topology().slots()
     }
 
-    /// Machine, rack and GPUs of each slot.
+    /// Machine, rack, GPU type and GPUs of each slot.
     fn slot_columns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let topology = self.cluster.topology();
         let slots = || (0..topology.slots() as u32).map(SlotId);
@@ -106,6 +106,7 @@ impl Cluster {
         let table = Table::new(py)
             .with("machine", slots().map(|slot| machine(slot).0).collect())?
             .with("rack", slots().map(|slot| topology.rack_of(machine(slot)).0).collect())?
+            .with("gpu_type", slots().map(|slot| topology.type_of(machine(slot)) as u32).collect())?
             .with("gpus", slots().map(|slot| topology.slot_gpus(slot)).collect())?;
         Ok(table.columns)
     }
