@@ -238,9 +238,8 @@ impl Bracket {
     fn halve(&mut self, app: &AppView<'_>, verdict: &mut Verdict) {
         let loss = |job: &usize| (app.job)(*job).loss.unwrap_or(f64::INFINITY);
         let gone = |job: &usize| (app.job)(*job).standing == Standing::Dropped;
-        self.live.sort_by(|a, b| {
-            gone(a).cmp(&gone(b)).then(loss(a).total_cmp(&loss(b))).then(a.cmp(b))
-        });
+        self.live
+            .sort_by(|a, b| gone(a).cmp(&gone(b)).then(loss(a).total_cmp(&loss(b))).then(a.cmp(b)));
         let field = self.live.len();
         let dropped = self.live.split_off(left_after(field as u32, 1) as usize);
         self.phase += 1;
