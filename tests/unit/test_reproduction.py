@@ -127,7 +127,7 @@ def test_a_rule_says_when_there_is_too_little_to_judge(rule: Rule) -> None:
 
 def run(summary: Mapping[str, float], seed: int = 0, **values: object) -> Run:
     empty = pl.DataFrame({"rho": pl.Series([], dtype=pl.Float64)})
-    return Run({"seed": seed, **values}, summary, empty, themis.generate("search"))
+    return Run({"seed": seed, **values}, summary, lambda: empty, lambda: themis.generate("search"))
 
 
 def test_a_table_has_the_median_and_range_over_the_seeds_of_its_own_places() -> None:
@@ -156,7 +156,7 @@ def test_gains_are_shares_of_the_honest_time() -> None:
             "lie_gain_s": [10.0, -10.0, 0.0],
         }
     )
-    lies = Run({}, {}, apps, themis.generate("search"))
+    lies = Run({}, {}, lambda: apps, lambda: themis.generate("search"))
     assert LIAR_GAIN.of_run(lies) == pytest.approx(0.1)
     assert HONEST_GAIN.of_run(lies) == pytest.approx(-0.05)
 
@@ -166,7 +166,8 @@ def test_placed_perfectly_is_the_share_of_the_time_within_a_machine() -> None:
     cluster = themis.Cluster.parse("1x2+2x1")
     workload = themis.generate("jobs", apps=2, gangs=(2,), gap_s=100.0, profiles=("vgg16",))
     result = themis.simulate(workload, cluster, policy="tiresias", lease_s=1e6)
-    read = PLACED_PERFECTLY.of_run(Run({}, result.summary(), result.apps, workload))
+    played = Run({}, result.summary(), lambda: result.apps, lambda: workload)
+    read = PLACED_PERFECTLY.of_run(played)
     first, second = (row["gpu_s"] for row in result.apps.iter_rows(named=True))
     assert result.apps["placement_score"].to_list() == pytest.approx([1.0, 0.72])
     assert read == pytest.approx(first / (first + second))

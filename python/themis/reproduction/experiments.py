@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property, partial
 from pathlib import Path
 from typing import cast
 
@@ -29,7 +30,7 @@ MIX_CLUSTER = "2x(6x4/2+3x2+2x1)"
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A run that was played.
+    """A run that was played. Most figures take its summary alone: the rest is read on use.
 
     Parameters
     ----------
@@ -37,16 +38,26 @@ class Run:
         Where it stands on the axes.
     summary
         Its metrics.
-    apps
-        Its table of apps.
-    workload
-        What it played.
+    load_apps
+        Reads its table of apps.
+    make_workload
+        Generates what it played.
     """
 
     values: Mapping[str, object]
     summary: Mapping[str, Number]
-    apps: pl.DataFrame
-    workload: Workload
+    load_apps: Callable[[], pl.DataFrame]
+    make_workload: Callable[[], Workload]
+
+    @cached_property
+    def apps(self) -> pl.DataFrame:
+        """Its table of apps."""
+        return self.load_apps()
+
+    @cached_property
+    def workload(self) -> Workload:
+        """What it played."""
+        return self.make_workload()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,8 +118,8 @@ class Experiment:
         rows = played.runs.to_dicts()
         for number, (one, summary) in enumerate(zip(played.plan, rows, strict=True)):
             if summary["state"] == "done":
-                apps = played.result(number).apps
-                yield Run(one.values, summary, apps, self._workload(one.values))
+                apps = partial(_apps, played, number)
+                yield Run(one.values, summary, apps, partial(self._workload, one.values))
 
     def _scenario(self, settings: Mapping[str, object]) -> Scenario:
         document = {
@@ -122,6 +133,10 @@ class Experiment:
         before = "workload.params."
         varied = {key.removeprefix(before): value for key, value in values.items() if before in key}
         return generate(self.workload, cast("int", values["seed"]), **{**self.params, **varied})
+
+
+def _apps(played: Sweep, number: int) -> pl.DataFrame:
+    return played.result(number).apps
 
 
 _PROFILES = ("vgg19", "vgg16", "vgg11", "alexnet", "inception3", "resnet50", "network", "compute")

@@ -38,7 +38,7 @@ class Panel:
     experiment
         Name of the experiment whose runs it is drawn of.
     measures
-        What is read from each run; the first is drawn.
+        What is read from each run.
     series
         Axis whose values are told apart by colour.
     x, x_title
@@ -50,7 +50,7 @@ class Panel:
     rules
         What it must show.
     chart
-        How its first measure is drawn.
+        How its measures are drawn.
     note
         What to know when reading it.
     """
