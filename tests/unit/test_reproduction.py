@@ -173,6 +173,11 @@ def test_placed_perfectly_is_the_share_of_the_time_within_a_machine() -> None:
     assert read == pytest.approx(first / (first + second))
 
 
+def test_a_seed_among_the_settings_is_refused() -> None:
+    with pytest.raises(ScenarioError, match="seed is no setting here"):
+        reproduce(["table5"], settings={"seed": 1})
+
+
 def test_an_unknown_figure_is_named() -> None:
     with pytest.raises(ScenarioError, match=r"figure is 'table4' \(did you mean 'table5'\?\)"):
         reproduce(["table4"])

@@ -19,6 +19,7 @@ __all__ = [
     "seed_option",
     "threads_option",
     "transform_option",
+    "workers_option",
 ]
 
 SEEDS = click.IntRange(min=0, max=2**64 - 1)
@@ -99,6 +100,16 @@ def transform_option(command: Command) -> Command:
         multiple=True,
         metavar="KIND:KEY=VALUE,...",
         help="Transform the workload, such as window:end_s=86400; repeatable, in this order.",
+    )(command)
+
+
+def workers_option(command: Command) -> Command:
+    """Add ``--workers``: how many runs are played at once. Results never depend on it."""
+    return click.option(
+        "--workers",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Runs at once.  [default: as many as there are processors]",
     )(command)
 
 

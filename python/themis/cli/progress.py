@@ -60,7 +60,7 @@ def _bar(title: str, counted: str, *, quiet: bool) -> Iterator[Callable[..., Non
         yield None
         return
     from rich.console import Console  # noqa: PLC0415 - loaded only for a terminal
-    from rich.progress import (  # noqa: PLC0415  # noqa: PLC0415
+    from rich.progress import (  # noqa: PLC0415 - the same
         BarColumn,
         MofNCompleteColumn,
         TextColumn,

@@ -17,9 +17,10 @@ from themis.cli.options import (
     json_option,
     quiet_option,
     threads_option,
+    workers_option,
 )
 from themis.cli.progress import RunsDone, run_bar
-from themis.cli.results import check_page
+from themis.cli.results import check_page, resumable
 
 if TYPE_CHECKING:
     from themis.reproduction import Reproduction
@@ -52,12 +53,7 @@ __all__ = ["reproduce"]
     callback=assignments,
     help="A setting of all runs, such as preset=nsdi20; repeatable.",
 )
-@click.option(
-    "--workers",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Runs at once.  [default: as many as there are processors]",
-)
+@workers_option
 @click.option(
     "-o",
     "--out",
@@ -98,7 +94,7 @@ def reproduce(
         check_page(page, force=force)
     settings = {key: parse_text_value(text) for key, text in pairs}
     started = time.perf_counter()
-    with _Bars(quiet=quiet) as bars:
+    with resumable(out), _Bars(quiet=quiet) as bars:
         from themis.reproduction import reproduce as play  # noqa: PLC0415 - loads polars
 
         done = play(

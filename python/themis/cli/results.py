@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
@@ -20,6 +20,7 @@ __all__ = [
     "check_page",
     "metric_table",
     "over_seeds",
+    "resumable",
     "say_remarks",
     "scaled",
     "titled",
@@ -69,6 +70,16 @@ def check_output(directory: str | Path, *, force: bool) -> None:
 
     with suppress(_Probed), new_directory(Path(directory), force=force):
         raise _Probed
+
+
+@contextmanager
+def resumable(out: str) -> Iterator[None]:
+    """Say where the runs are that had finished when somebody interrupts, and how to go on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        note(f"the runs that had finished are in {Path(out).absolute()}; go on by the same command")
+        raise
 
 
 def metric_table(title: str, columns: Mapping[str, Summary]) -> Table:
@@ -128,6 +139,8 @@ def check_page(path: Path, *, force: bool) -> None:
     """
     if path.is_dir():
         raise ThemisError(f"{path}: is a directory: expected the name of an HTML file")
+    if path.parent.exists() and not path.parent.is_dir():
+        raise ThemisError(f"{path.parent}: exists and is not a directory")
     if not path.parent.is_dir():
         raise ThemisError(f"{path}: its directory does not exist")
     if path.exists() and path.suffix.lower() not in {".html", ".htm"} and not force:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -16,9 +15,10 @@ from themis.cli.options import (
     json_option,
     quiet_option,
     threads_option,
+    workers_option,
 )
 from themis.cli.progress import run_bar
-from themis.cli.results import scaled, titled
+from themis.cli.results import resumable, scaled, titled
 from themis.cli.scenario_flags import ScenarioFlags, say_scenario, scenario_flags
 
 if TYPE_CHECKING:
@@ -65,12 +65,7 @@ _SHOWN = (
     show_default=True,
     help="Processes of this machine, or a Ray cluster.",
 )
-@click.option(
-    "--workers",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Runs at once.  [default: as many as there are processors]",
-)
+@workers_option
 @click.option(
     "-o",
     "--out",
@@ -115,29 +110,25 @@ def sweep(
         return
     from themis.sweeps import sweep as play  # noqa: PLC0415 - loads polars
 
-    try:
-        with run_bar("sweep", quiet=quiet) as bar:
+    with resumable(out), run_bar("sweep", quiet=quiet) as bar:
 
-            def tell(finished: int, total: int, run: SweepRun | None) -> None:
-                if bar is not None:
-                    bar(finished, total)
-                if run is not None and run.error is not None:
-                    note(f"failed: {_named(run.values)}: {run.error}")
-                elif run is None and finished:
-                    note(f"{finished} of {total} runs were played before", quiet=quiet)
+        def tell(finished: int, total: int, run: SweepRun | None) -> None:
+            if bar is not None:
+                bar(finished, total)
+            if run is not None and run.error is not None:
+                note(f"failed: {_named(run.values)}: {run.error}")
+            elif run is None and finished:
+                note(f"{finished} of {total} runs were played before", quiet=quiet)
 
-            done = play(
-                scenario,
-                backend=backend,
-                workers=workers,
-                out=out,
-                tables=not summaries_only,
-                force=force,
-                progress=tell,
-            )
-    except KeyboardInterrupt:
-        note(f"the runs that had finished are in {Path(out).absolute()}; go on by the same command")
-        raise
+        done = play(
+            scenario,
+            backend=backend,
+            workers=workers,
+            out=out,
+            tables=not summaries_only,
+            force=force,
+            progress=tell,
+        )
     _show(done, as_json=as_json)
     if done.failures:
         note(f"{len(done.failures)} of {len(done.plan)} runs failed")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import polars as pl
 
@@ -16,7 +17,7 @@ from themis.report.wording import duration
 from themis.result import Result
 from themis.workload import Workload
 
-__all__ = ["CHANGES", "tried_changes"]
+__all__ = ["CHANGES", "smallest_change", "tried_changes"]
 
 CHANGES = {
     "kind": pl.String,
@@ -81,6 +82,12 @@ def tried_changes(
             dict(zip(CHANGES, (change.kind, change.text, start_s, sooner_s, refused), strict=True))
         )
     return pl.DataFrame(rows, schema=CHANGES)
+
+
+def smallest_change(changes: pl.DataFrame) -> dict[str, Any] | None:
+    """Return the first change that starts the subject sooner, as a row; None where none does."""
+    helpful = changes.filter(pl.col("start_s").is_not_null())
+    return None if helpful.is_empty() else helpful.row(0, named=True)
 
 
 def _start(

@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from themis.auction_outcome import AuctionOutcome
+from themis.explanations.changes import smallest_change
 from themis.notebook import grid
 
 __all__ = ["Explanation"]
@@ -72,10 +73,7 @@ class Explanation:
     @property
     def smallest_change(self) -> dict[str, Any] | None:
         """The first change of `changes` that starts it sooner, as a row."""
-        if self.changes is None:
-            return None
-        helpful = self.changes.filter(pl.col("start_s").is_not_null())
-        return None if helpful.is_empty() else helpful.row(0, named=True)
+        return None if self.changes is None else smallest_change(self.changes)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, JSON-able: frames as lists of rows."""

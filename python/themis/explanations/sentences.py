@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from themis.explanations.changes import smallest_change
 from themis.explanations.replay import Watched
 from themis.explanations.spans import Span
 from themis.explanations.story import counted, fates, held_by
@@ -60,9 +61,9 @@ def _life(subject: Subject) -> str:
     fair = (
         "" if rho is None else f"; rho {rho:.4g}{' or more' if subject.app['rho_is_bound'] else ''}"
     )
-    gangs = " or ".join(map(str, subject.gangs))
+    gangs = " or ".join(map(str, subject.gangs)) + (" GPU" if subject.gangs == [1] else " GPUs")
     return (
-        f"{subject.name} needs {gangs} GPUs at once: submitted {_at(subject.submitted_s)}, "
+        f"{subject.name} needs {gangs} at once: submitted {_at(subject.submitted_s)}, "
         f"{first}, {ending}{reason}{fair}."
     )
 
@@ -112,10 +113,9 @@ def _decided(run: Result, subject: Subject, moment: Moment, winners: pl.DataFram
 
 
 def _smallest(changes: pl.DataFrame) -> str:
-    helpful = changes.filter(pl.col("start_s").is_not_null())
-    if helpful.is_empty():
+    best = smallest_change(changes)
+    if best is None:
         return "None of the changes that were tried would have started it sooner."
-    best = helpful.row(0, named=True)
     return (
         f"Smallest change that would have started it sooner: {best['change']}: "
         f"{_at(best['start_s'])}, {duration(best['sooner_s'], gap=' ')} sooner."

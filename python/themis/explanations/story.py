@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable
+from itertools import accumulate
 from typing import NamedTuple
 
 import polars as pl
@@ -76,9 +78,10 @@ def timeline_of(result: Result, subject: Subject, bids: pl.DataFrame | None) -> 
     events = [*_marks(subject), *_moves(subject.leases), *_waiting(result, subject, bids)]
     if bids is not None:
         events += _payments(bids)
-    held = _held(subject.leases)
+    instants, held = _held(subject.leases)
     rows = [
-        (event.at_s, event.event, _at(held, event.at_s), event.text) for event in sorted(events)
+        (event.at_s, event.event, held[bisect_right(instants, event.at_s)], event.text)
+        for event in sorted(events)
     ]
     return pl.DataFrame(rows, schema=TIMELINE, orient="row")
 
@@ -244,12 +247,10 @@ def _rho(value: float | None) -> str:
     return "unbounded" if value is None else f"{value:.4g}"
 
 
-def _held(leases: pl.DataFrame) -> list[tuple[float, int]]:
-    """Return (instant, GPUs gained or lost), oldest first."""
+def _held(leases: pl.DataFrame) -> tuple[list[float], list[int]]:
+    """Return when GPUs were gained or lost, and how many were held before and after each."""
     gained = leases.select("start_s", "gpus").iter_rows()
     lost = leases.select("end_s", "gpus").iter_rows()
-    return sorted([*gained, *((at_s, -gpus) for at_s, gpus in lost)])
-
-
-def _at(changes: list[tuple[float, int]], at_s: float) -> int:
-    return sum(gpus for when_s, gpus in changes if when_s <= at_s)
+    changes = sorted([*gained, *((at_s, -gpus) for at_s, gpus in lost)])
+    held = accumulate((gpus for _, gpus in changes), initial=0)
+    return [at_s for at_s, _ in changes], list(held)

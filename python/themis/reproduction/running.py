@@ -85,7 +85,7 @@ def reproduce(  # noqa: PLR0913 - which figures, how much of them, where, all by
         Runs a point: seeds 0, 1, ...
     settings
         Settings for every run, by name, where an experiment does not set them itself; they
-        may name a preset.
+        may name a preset. The seed is none of them.
     out
         Directory with a sweep an experiment; runs that are there are not played again.
     workers
@@ -98,7 +98,7 @@ def reproduce(  # noqa: PLR0913 - which figures, how much of them, where, all by
     Raises
     ------
     ScenarioError
-        A figure or a setting is unknown.
+        A figure or a setting is unknown, or the seed is among the settings.
     ThemisError
         `out` cannot be used.
     """
@@ -109,6 +109,8 @@ def reproduce(  # noqa: PLR0913 - which figures, how much of them, where, all by
             raise ScenarioError(
                 f"figure is {one!r}{nearest(one, list(FIGURES))}: expected one of {known}"
             )
+    if "seed" in (settings or {}):
+        raise ScenarioError("seed is no setting here: every point is played with seeds 0, 1, ...")
     count = seeds or (QUICK_SEEDS if quick else SEEDS)
     panels = [panel for panel in PANELS if panel.figure in wanted]
     tables: dict[str, PanelTable] = {}
