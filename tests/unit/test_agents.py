@@ -10,6 +10,7 @@ from tests.differential.small import FREE_SWITCHES, Job, Search, spans, workload
 
 import themis
 from themis.agents import Agent, AppView, Demand, Goal, Least, Piece, Verdict
+from themis.policy import Decision, Policy, PolicyView
 from themis.result import Result
 
 TWO = [
@@ -312,3 +313,37 @@ def test_wrong_answers_of_class_attributes() -> None:
     agent = type("Odd", (Agent,), {"ends_with_first": 1})()
     with pytest.raises(themis.AgentError, match="ends_with_first is 1: expected True or False"):
         play(agent)
+
+
+def test_gpus_that_an_agent_gives_up_for_an_infeasible_job_are_free() -> None:
+    """a0 is killed when a1 turns out too large: a2 and b share its 4 GPUs from then on."""
+    agent = Says(None, Verdict(kills={"a0": "in vain"}))
+    jobs = [
+        Job("a0", 0, 4, 4000, app="a"),
+        Job("b", 5, 2, 400),
+        Job("a1", 10, 8, 100, app="a"),
+        Job("a2", 10, 2, 200, app="a"),
+    ]
+    result = play(agent, jobs, audit=True)
+    assert spans(result) == {"a0": (0, 10), "b": (10, 210), "a1": (None, None), "a2": (10, 110)}
+
+
+def test_gpus_that_an_agent_gives_up_for_a_rejected_job_are_free_at_once() -> None:
+    """a0 runs; a1 is rejected at 10 s, a0 is killed for it, and b is served at that instant."""
+
+    small = 7
+
+    class Refuses(Policy):
+        name = "refuses"
+        leases = False
+
+        def decide(self, view: PolicyView) -> Decision:
+            waiting = view.jobs.job[view.jobs.gpus == 0]
+            rejects = dict.fromkeys(view.jobs.job[view.jobs.work_left_gpu_s == small], "closed")
+            grants = [grant for job in waiting if job not in rejects and (grant := view.claim(job))]
+            return Decision(grants, rejects=rejects)
+
+    agent = Says(None, Verdict(kills={"a0": "in vain"}))
+    jobs = [Job("a0", 0, 3, 3000, app="a"), Job("a1", 10, 1, small, app="a"), Job("b", 10, 2, 400)]
+    result = play(agent, jobs, policy=Refuses(), audit=True)
+    assert spans(result) == {"a0": (0, 10), "a1": (None, 10), "b": (10, 210)}

@@ -38,14 +38,6 @@ pub(crate) fn schedulers(drivers: &[(u32, Py<PyAny>)], raised: &Raised) -> PyRes
     drivers.iter().map(read).collect()
 }
 
-/// What a driver says of a verdict of its agent that can't be carried out.
-pub(crate) fn refusal(driver: &Py<PyAny>, job: usize, problem: &str) -> PyErr {
-    Python::attach(|py| match driver.bind(py).call_method1("refusal", (job, problem)) {
-        Ok(error) => PyErr::from_value(error),
-        Err(error) => error,
-    })
-}
-
 /// A scheduler whose decisions are made in Python.
 #[derive(Debug)]
 struct Agent {

@@ -5,12 +5,14 @@
 
 mod agent;
 mod auction;
+mod cluster;
 mod columns;
 mod errors;
 mod names;
 mod policy;
 mod simulate;
 mod watch;
+mod workload;
 
 use pyo3::prelude::*;
 
@@ -20,11 +22,15 @@ mod _core {
     #[pymodule_export]
     use crate::auction::{clear_auction, open_auction};
     #[pymodule_export]
+    use crate::cluster::Cluster;
+    #[pymodule_export]
     use crate::policy::PolicyOffer;
     #[pymodule_export]
-    use crate::simulate::{Cluster, Workload, build_info, simulate};
+    use crate::simulate::{build_info, simulate};
     #[pymodule_export]
     use crate::watch::watch_auctions;
+    #[pymodule_export]
+    use crate::workload::Workload;
     use pyo3::exceptions::PyRuntimeWarning;
     use pyo3::prelude::*;
 

@@ -41,14 +41,6 @@ impl OwnPolicy {
     }
 }
 
-/// The error of a driver for an answer that can't be carried out.
-pub(crate) fn refusal(driver: &Py<PyAny>, app: u32, job: u32, problem: &str) -> PyErr {
-    Python::attach(|py| match driver.bind(py).call_method1("refusal", (app, job, problem)) {
-        Ok(error) => PyErr::from_value(error),
-        Err(error) => error,
-    })
-}
-
 /// A grant: app, job, GPUs of each slot, the share of a lease.
 type GrantInput = (u32, u32, Vec<(u32, u32)>, f64);
 
@@ -281,8 +273,7 @@ impl PolicyOffer {
     /// rho of each app if the whole cluster were its own from now on.
     fn best_rho<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
         let topology = self.free.topology();
-        let best =
-            |app: &Claimant| (app.told.elapsed_s + app.told.time_alone(topology)) / app.told.t_id_s;
+        let best = |app: &Claimant| app.told.best_rho(topology);
         self.apps.iter().map(best).collect::<Vec<_>>().into_pyarray(py)
     }
 

@@ -6,9 +6,11 @@ use themis_core::auction::{Bidder, Entry, Outcome};
 use themis_sim::{Watch, simulate as play};
 
 use crate::auction::outcome_to_dict;
+use crate::cluster::Cluster;
 use crate::columns::bids_to_dict;
 use crate::errors::sim_error;
-use crate::simulate::{Cluster, SettingsInput, Workload};
+use crate::simulate::SettingsInput;
+use crate::workload::Workload;
 
 /// Plays a workload under `themis` and returns `bids`, the part of one app in every auction, and
 /// `auction`, that at an instant with everybody in it (None: there was none).

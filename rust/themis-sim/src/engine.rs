@@ -2,23 +2,21 @@
 //!
 //! One instant after the other: what ends, what arrives, what expires, then one decision.
 
-use std::sync::Arc;
-
-use crate::apply::{carry_out, check, check_wishes, take_from};
+use crate::apply::{carry_out, check, check_wishes};
 use crate::capacity::Cluster;
 use crate::error::SimError;
 use crate::eviction::{change_capacity, fail_hopeless, take_back};
+use crate::expiry::expire;
 use crate::log::EventLog;
 use crate::policy::Policy;
 use crate::reservation::{cut_leases, keep_promises};
-use crate::search::{review, tell_moves};
+use crate::search::{News, review, tell_moves};
 use crate::settings::{LATEST_US, Settings};
 use crate::state::{Agents, JobPhase, State};
 use crate::tenure::EndedBy;
 use crate::view::View;
 use crate::workload::Workload;
 use themis_core::app::Stopping;
-use themis_core::cluster::FreeSet;
 
 /// Told now and then (jobs ended, jobs in all, simulated microseconds); false stops the run.
 pub type Progress<'a> = dyn FnMut(usize, usize, i64) -> bool + 'a;
@@ -158,11 +156,11 @@ impl<'w> Engine<'w> {
         for loss in &losses {
             take_back(&mut self.state, loss);
         }
-        fail_hopeless(&mut self.state)?;
+        fail_hopeless(&mut self.state, policy.leases())?;
         self.state.count_gpus();
         tell_moves(&mut self.state)?;
         // 2. Arrivals.
-        self.arrive()?;
+        self.arrive(policy.leases())?;
         // 3. Lease expiries; they matter only when somebody competes.
         if decides && policy.leases() && self.state.is_contended() {
             // Gangs that were promised GPUs come first.
@@ -170,9 +168,7 @@ impl<'w> Engine<'w> {
             expire(&mut self.state, true);
         }
         // 4. One decision over all that is free.
-        if decides {
-            self.decide(policy)?;
-        }
+        while decides && self.decide(policy)? {}
         tell_moves(&mut self.state)?;
         self.contended = self.state.is_contended();
         if policy.leases() && self.contended {
@@ -213,20 +209,12 @@ impl<'w> Engine<'w> {
             for job in &ended {
                 spare.extend(state.end_job(*job, JobPhase::Done));
             }
-            let left = review(state, app, &ended, &at_goal)?;
-            let is_over = left.is_none();
-            spare.extend(left.unwrap_or_default());
-            spare.sort_unstable();
-            if is_over {
-                state.release(&spare, EndedBy::JobEnd);
-            } else {
-                reuse(state, app, spare, leases);
-            }
+            review(state, app, News { ended: &ended, at_goal: &at_goal, spare }, leases)?;
         }
         Ok(())
     }
 
-    fn arrive(&mut self) -> Result<(), SimError> {
+    fn arrive(&mut self, leases: bool) -> Result<(), SimError> {
         let state = &mut self.state;
         while let Some(app) = state.workload.apps.get(self.next_app) {
             if app.arrival_us > state.now_us {
@@ -242,24 +230,25 @@ impl<'w> Engine<'w> {
             state.apps[self.next_app].areas_then =
                 (areas.0.area_at(state.now_us), areas.1.area_at(state.now_us));
             self.next_app += 1;
-            review(state, number, &[], &[])?;
+            review(state, number, News::default(), leases)?;
         }
         while let Some(job) = self.submissions.get(self.next_job).copied() {
             if state.workload.jobs[job as usize].submit_us > state.now_us {
                 break;
             }
             self.next_job += 1;
-            submit(state, job)?;
+            submit(state, job, leases)?;
         }
         Ok(())
     }
 
-    fn decide(&mut self, policy: &mut dyn Policy) -> Result<(), SimError> {
+    /// True when there is more to decide: apps gave GPUs up when jobs of theirs were rejected.
+    fn decide(&mut self, policy: &mut dyn Policy) -> Result<bool, SimError> {
         let state = &mut self.state;
         self.wake_us = self.wake_us.filter(|wake_us| *wake_us > state.now_us);
         let free = state.tenures.free();
         if state.tally.wanting == 0 || free.total() == 0 && state.expired.is_empty() {
-            return Ok(());
+            return Ok(false);
         }
         let mut offer = free.clone();
         for app in &state.expired {
@@ -284,7 +273,9 @@ impl<'w> Engine<'w> {
         cut_leases(state);
         // An instant beyond the clock never comes.
         self.wake_us = wishes.wake_us.filter(|wake_us| *wake_us < LATEST_US);
-        reject(state, wishes.rejects)
+        let free_before = state.tenures.free().total();
+        reject(state, wishes.rejects, policy.leases())?;
+        Ok(state.tenures.free().total() > free_before)
     }
 
     /// Closes the books at the last completion or at the horizon.
@@ -317,7 +308,7 @@ impl<'w> Engine<'w> {
 }
 
 /// Takes in a submitted job.
-fn submit(state: &mut State<'_>, job: u32) -> Result<(), SimError> {
+fn submit(state: &mut State<'_>, job: u32, leases: bool) -> Result<(), SimError> {
     let spec = &state.workload.jobs[job as usize];
     let run = &mut state.jobs[job as usize];
     if run.phase != JobPhase::Future {
@@ -343,92 +334,23 @@ fn submit(state: &mut State<'_>, job: u32) -> Result<(), SimError> {
         state.apps[spec.app as usize].expect(spec);
     }
     if state.jobs[job as usize].phase.is_final() {
-        review(state, spec.app, &[job], &[])?;
+        review(state, spec.app, News { ended: &[job], ..News::default() }, leases)?;
     }
     Ok(())
 }
 
 /// Ends jobs that the policy will never serve.
-fn reject(state: &mut State<'_>, rejects: Vec<(u32, u32, String)>) -> Result<(), SimError> {
+fn reject(
+    state: &mut State<'_>,
+    rejects: Vec<(u32, u32, String)>,
+    leases: bool,
+) -> Result<(), SimError> {
     for (app, job, why) in rejects {
         if !state.jobs[job as usize].phase.is_final() {
             state.end_job(job, JobPhase::Rejected);
             state.jobs[job as usize].reason = Some(why.into());
-            review(state, app, &[job], &[])?;
+            review(state, app, News { ended: &[job], ..News::default() }, leases)?;
         }
     }
     Ok(())
-}
-
-/// Lets an app pass the GPUs of its ended jobs on to its other jobs, for the rest of the lease;
-/// what they can't use is released.
-fn reuse(state: &mut State<'_>, app: u32, spare: Vec<u32>, leases: bool) {
-    let due = |gpu: &u32| {
-        let expiry_us = state.tenures.of(*gpu).map_or(0, |tenure| tenure.expiry_us);
-        let goes = state.tenures.is_withdrawn(*gpu);
-        !leases || goes || state.clock.due(expiry_us, state.now_us) == state.now_us
-    };
-    let (over, mut spare): (Vec<u32>, Vec<u32>) = spare.into_iter().partition(due);
-    state.release(&over, EndedBy::JobEnd);
-    if spare.is_empty() {
-        return;
-    }
-    let mut free = FreeSet::of(Arc::clone(&state.topology), &state.tenures.bundle(&spare));
-    let nothing = FreeSet::empty(Arc::clone(&state.topology));
-    let mut candidate = View::new(state, &nothing).app(app);
-    for (job, bundle) in candidate.state.claim_all(&mut free) {
-        let job = candidate.jobs[job];
-        let mut gpus = take_from(state, &mut spare, &bundle);
-        gpus.extend(&state.jobs[job as usize].gpus);
-        gpus.sort_unstable();
-        state.assign(job, gpus);
-    }
-    state.release(&spare, EndedBy::JobEnd);
-}
-
-/// Marks the leases that end now (or lets them go on), and plans the next ends of the apps
-/// concerned. A job that would be left with less than its gang offers all that it has: nothing is
-/// ever held half.
-fn expire(state: &mut State<'_>, mark: bool) {
-    let now_us = state.now_us;
-    let from_us = if mark { now_us } else { now_us + 1 };
-    while let Some((at_us, app)) = state.expiries.peek() {
-        if at_us > now_us {
-            return;
-        }
-        state.expiries.pop();
-        let mut next_us = i64::MAX;
-        let run = &mut state.apps[app as usize];
-        let before = run.expired;
-        for number in &run.open {
-            let job = &mut state.jobs[*number as usize];
-            if job.gpus.is_empty() || !job.expired.is_empty() {
-                continue;
-            }
-            // Where a switch takes a lease or longer, evictions would never let the job work.
-            let endless = job.productive_us - job.switched_us >= state.clock.shortest_us();
-            let from_us = if endless && job.productive_us >= now_us { now_us + 1 } else { from_us };
-            for gpu in &job.gpus {
-                let expiry_us = state.tenures.of(*gpu).map_or(i64::MAX, |t| t.expiry_us);
-                let due_us = state.clock.due(expiry_us, from_us);
-                if due_us == now_us {
-                    job.expired.push(*gpu);
-                } else {
-                    next_us = next_us.min(due_us);
-                }
-            }
-            let kept = (job.gpus.len() - job.expired.len()) as u32;
-            if !job.expired.is_empty() && kept < state.workload.jobs[*number as usize].gang {
-                job.expired.clone_from(&job.gpus);
-            }
-            run.expired += job.expired.len() as u32;
-        }
-        if run.expired > before {
-            state.expired.push(app);
-        }
-        state.count(app);
-        if next_us < i64::MAX {
-            state.expiries.plan(next_us, app);
-        }
-    }
 }

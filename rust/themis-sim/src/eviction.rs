@@ -2,7 +2,7 @@
 
 use crate::capacity::ChangeCause;
 use crate::error::SimError;
-use crate::search::review;
+use crate::search::{News, review};
 use crate::state::{JobPhase, State};
 use crate::tenure::EndedBy;
 use themis_core::MachineId;
@@ -45,8 +45,9 @@ pub(crate) fn change_capacity(state: &mut State<'_>, leases: bool) -> Vec<Loss> 
             gpus.push(gpu);
         }
     }
-    losses.push(Loss { gpus, why: EndedBy::Withdrawn });
-    losses.retain(|loss| !loss.gpus.is_empty());
+    if !gpus.is_empty() {
+        losses.push(Loss { gpus, why: EndedBy::Withdrawn });
+    }
     losses
 }
 
@@ -88,7 +89,7 @@ pub(crate) fn take_back(state: &mut State<'_>, loss: &Loss) {
 ///
 /// # Errors
 /// As [`review`].
-pub(crate) fn fail_hopeless(state: &mut State<'_>) -> Result<(), SimError> {
+pub(crate) fn fail_hopeless(state: &mut State<'_>, leases: bool) -> Result<(), SimError> {
     if !state.capacity.changes() {
         return Ok(());
     }
@@ -107,8 +108,7 @@ pub(crate) fn fail_hopeless(state: &mut State<'_>) -> Result<(), SimError> {
         let most = state.capacity.most_from(state.now_us, &spec.speeds);
         let reason = format!("needs {} GPUs, {most} at most are left", spec.gang);
         state.jobs[job as usize].reason = Some(reason.into());
-        let spare = review(state, spec.app, &[job], &[])?;
-        state.release(&spare.unwrap_or_default(), EndedBy::JobEnd);
+        review(state, spec.app, News { ended: &[job], ..News::default() }, leases)?;
     }
     Ok(())
 }

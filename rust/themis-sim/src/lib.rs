@@ -22,6 +22,7 @@ mod draws;
 mod engine;
 mod error;
 mod eviction;
+mod expiry;
 mod failures;
 mod level;
 mod log;

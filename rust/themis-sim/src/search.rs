@@ -1,8 +1,13 @@
 //! Between the engine and the app schedulers: what they see, and what becomes of their verdicts.
 
+use std::sync::Arc;
+
+use crate::apply::take_from;
 use crate::error::SimError;
 use crate::state::{JobPhase, State};
 use crate::tenure::EndedBy;
+use crate::view::View;
+use themis_core::cluster::FreeSet;
 use themis_core::schedulers::{
     AppScheduler, AppView, Failed, Goal, JobReport, Move, Standing, Verdict,
 };
@@ -38,9 +43,19 @@ pub(crate) fn report(state: &State<'_>, job: u32, at_goal: &[u32]) -> JobReport 
     report
 }
 
+/// What an app's scheduler is told; nothing when the app arrives.
+#[derive(Debug, Default)]
+pub(crate) struct News<'a> {
+    /// Jobs that have ended.
+    pub(crate) ended: &'a [u32],
+    /// Jobs that are at their goals.
+    pub(crate) at_goal: &'a [u32],
+    /// GPUs that the ended ones had.
+    pub(crate) spare: Vec<u32>,
+}
+
 /// Asks an app's scheduler, when the app arrives or when jobs of it have ended or are at their
-/// goals, and does what it says. Returns GPUs that jobs left to the app; `None`: the app is over,
-/// and has none.
+/// goals, and does what it says. The GPUs of jobs that ended or paused pass to its other jobs.
 ///
 /// # Errors
 /// [`SimError::Scheduler`] for a verdict that can't be carried out, [`SimError::Unanswered`] for
@@ -48,13 +63,13 @@ pub(crate) fn report(state: &State<'_>, job: u32, at_goal: &[u32]) -> JobReport 
 pub(crate) fn review(
     state: &mut State<'_>,
     app: u32,
-    ended: &[u32],
-    at_goal: &[u32],
-) -> Result<Option<Vec<u32>>, SimError> {
+    news: News<'_>,
+    leases: bool,
+) -> Result<(), SimError> {
     let first = state.workload.apps[app as usize].first_job;
+    let News { ended, at_goal, mut spare } = news;
     let verdict = ask(state, app, ended, at_goal)?;
     check(state, app, &verdict, at_goal)?;
-    let mut spare = Vec::new();
     for stop in verdict.stops {
         let job = first + stop.job as u32;
         spare.extend(state.end_job(job, if stop.done { JobPhase::Done } else { JobPhase::Killed }));
@@ -69,13 +84,41 @@ pub(crate) fn review(
             spare.extend(state.pause_job(*job));
         }
     }
+    spare.sort_unstable();
     if verdict.over.is_none() && state.apps[app as usize].unfinished > 0 {
         check_goes_on(state, app)?;
-        return Ok(Some(spare));
+        reuse(state, app, spare, leases);
+    } else {
+        state.release(&spare, EndedBy::JobEnd);
+        state.end_app(app, verdict.over.as_deref().unwrap_or_default());
     }
-    state.release(&sorted(spare), EndedBy::JobEnd);
-    state.end_app(app, verdict.over.as_deref().unwrap_or_default());
-    Ok(None)
+    Ok(())
+}
+
+/// Lets an app pass the GPUs of its ended jobs on to its other jobs, for the rest of the lease;
+/// what they can't use is released.
+fn reuse(state: &mut State<'_>, app: u32, spare: Vec<u32>, leases: bool) {
+    let due = |gpu: &u32| {
+        let expiry_us = state.tenures.of(*gpu).map_or(0, |tenure| tenure.expiry_us);
+        let goes = state.tenures.is_withdrawn(*gpu);
+        !leases || goes || state.clock.due(expiry_us, state.now_us) == state.now_us
+    };
+    let (over, mut spare): (Vec<u32>, Vec<u32>) = spare.into_iter().partition(due);
+    state.release(&over, EndedBy::JobEnd);
+    if spare.is_empty() {
+        return;
+    }
+    let mut free = FreeSet::of(Arc::clone(&state.topology), &state.tenures.bundle(&spare));
+    let nothing = FreeSet::empty(Arc::clone(&state.topology));
+    let mut candidate = View::new(state, &nothing).app(app);
+    for (job, bundle) in candidate.state.claim_all(&mut free) {
+        let job = candidate.jobs[job];
+        let mut gpus = take_from(state, &mut spare, &bundle);
+        gpus.extend(&state.jobs[job as usize].gpus);
+        gpus.sort_unstable();
+        state.assign(job, gpus);
+    }
+    state.release(&spare, EndedBy::JobEnd);
 }
 
 fn ask(
@@ -197,9 +240,4 @@ fn aim(state: &mut State<'_>, job: u32, goal: Goal) {
     if state.jobs[job as usize].phase == JobPhase::Paused {
         state.open_job(job);
     }
-}
-
-fn sorted(mut gpus: Vec<u32>) -> Vec<u32> {
-    gpus.sort_unstable();
-    gpus
 }

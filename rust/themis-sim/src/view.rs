@@ -274,8 +274,7 @@ impl<'a> View<'a> {
 
     /// rho of an app if the whole cluster were its own from now on.
     pub fn best_case(&self, candidate: &Candidate) -> f64 {
-        let state = &candidate.state;
-        (state.elapsed_s + state.time_alone(self.topology())) / state.t_id_s
+        candidate.state.best_rho(self.topology())
     }
 
     /// What the filter ranks an app by: (key, second key), larger is worse off.

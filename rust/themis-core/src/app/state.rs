@@ -272,6 +272,11 @@ impl AppState {
         (self.elapsed_s + self.time_left(rates)) / self.t_id_s
     }
 
+    /// rho if the whole cluster were its own from now on.
+    pub fn best_rho(&self, topology: &Topology) -> f64 {
+        (self.elapsed_s + self.time_alone(topology)) / self.t_id_s
+    }
+
     /// log V of winning nothing.
     pub fn log_v_empty(&self) -> f64 {
         self.rho_empty.map_or(LOG_V_UNBOUNDED, log_v)

@@ -1,0 +1,213 @@
+//! `Workload`: columns of apps and jobs, checked.
+
+use numpy::{PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
+use pyo3::prelude::*;
+use themis_core::app::{Profile, Speeds};
+use themis_core::schedulers::{LossCurve, SchedulerKind};
+use themis_sim::{AppSpec, Claim, JobSpec};
+
+use crate::errors::{TraceError, core_error, sim_error};
+
+/// `stopping` columns are positions here, which are those of `themis.traces.schema.STOPPING`.
+const STOPPING: [SchedulerKind; 5] = [
+    SchedulerKind::All,
+    SchedulerKind::First,
+    SchedulerKind::SuccessiveHalving,
+    SchedulerKind::PerformanceCurve,
+    SchedulerKind::Fixed,
+];
+
+/// App columns: arrival in microseconds, stopping rule, number of jobs, most GPUs in all, and the
+/// target loss (NaN: none); the factors of its claims.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct AppInput<'py> {
+    arrival_us: PyReadonlyArray1<'py, i64>,
+    stopping: PyReadonlyArray1<'py, u8>,
+    jobs: PyReadonlyArray1<'py, u32>,
+    max_gpus: PyReadonlyArray1<'py, u32>,
+    target_loss: PyReadonlyArray1<'py, f64>,
+    claimed_work: PyReadonlyArray1<'py, f64>,
+    claimed_slowdown: PyReadonlyArray1<'py, f64>,
+    claimed_excess: PyReadonlyArray1<'py, f64>,
+}
+
+/// Job columns, app by app; `checkpoint_us` is -1 where the setting counts; iterations and the
+/// parameters of the loss curve are NaN where unknown.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct JobInput<'py> {
+    submit_us: PyReadonlyArray1<'py, i64>,
+    work_gpu_us: PyReadonlyArray1<'py, f64>,
+    gang: PyReadonlyArray1<'py, u32>,
+    max: PyReadonlyArray1<'py, u32>,
+    profile: PyReadonlyArray1<'py, u32>,
+    speeds: PyReadonlyArray1<'py, u32>,
+    checkpoint_us: PyReadonlyArray1<'py, i64>,
+    iterations: PyReadonlyArray1<'py, f64>,
+    loss_a: PyReadonlyArray1<'py, f64>,
+    loss_b: PyReadonlyArray1<'py, f64>,
+    loss_c: PyReadonlyArray1<'py, f64>,
+    bracket: PyReadonlyArray1<'py, u32>,
+}
+
+/// A workload's columns, checked.
+#[pyclass(frozen, module = "themis._core")]
+pub(crate) struct Workload {
+    pub(crate) specs: themis_sim::Workload,
+}
+
+#[pymethods]
+impl Workload {
+    #[new]
+    fn new(
+        apps: AppInput<'_>,
+        jobs: JobInput<'_>,
+        slowdowns: PyReadonlyArray2<'_, f64>,
+        speeds: PyReadonlyArray2<'_, f64>,
+        mixes: PyReadonlyArray1<'_, bool>,
+    ) -> PyResult<Self> {
+        let known =
+            Known { profiles: read_profiles(&slowdowns)?, speeds: read_speeds(&speeds, &mixes)? };
+        let mut specs = themis_sim::Workload { apps: read_apps(&apps)?, jobs: Vec::new() };
+        let owners = specs.apps.iter().zip(0..).flat_map(|(app, n)| app.job_ids().map(move |_| n));
+        specs.jobs = read_jobs(&jobs, owners, &known)?;
+        specs.check().map_err(|error| sim_error(&error))?;
+        Ok(Self { specs })
+    }
+
+    /// Number of apps.
+    #[getter]
+    fn apps(&self) -> usize {
+        self.specs.apps.len()
+    }
+
+    /// Number of jobs.
+    #[getter]
+    fn jobs(&self) -> usize {
+        self.specs.jobs.len()
+    }
+}
+
+/// What jobs refer to by number.
+struct Known {
+    profiles: Vec<Profile>,
+    speeds: Vec<Speeds>,
+}
+
+/// Rows of speeds by GPU type (0: may not run), and whether each mixes types.
+fn read_speeds(
+    speeds: &PyReadonlyArray2<'_, f64>,
+    mixes: &PyReadonlyArray1<'_, bool>,
+) -> PyResult<Vec<Speeds>> {
+    let (rows, mixes) = (speeds.as_array(), mixes.as_array());
+    if rows.nrows() != mixes.len() || !rows.iter().all(|speed| speed.is_finite() && *speed >= 0.0) {
+        return Err(TraceError::new_err("speeds: a row of numbers from 0 for each of mixes"));
+    }
+    let read = |(row, mixes): (numpy::ndarray::ArrayView1<'_, f64>, &bool)| {
+        Speeds::new(&row.to_vec(), *mixes)
+    };
+    Ok(rows.rows().into_iter().zip(mixes).map(read).collect())
+}
+
+fn read_profiles(slowdowns: &PyReadonlyArray2<'_, f64>) -> PyResult<Vec<Profile>> {
+    if slowdowns.shape()[1] != 4 {
+        return Err(TraceError::new_err("slowdowns need 4 columns: slot, machine, rack, cluster"));
+    }
+    let rows = slowdowns.as_array();
+    let profile = |row: numpy::ndarray::ArrayView1<'_, f64>| {
+        Profile::new([row[0], row[1], row[2], row[3]]).map_err(|error| core_error(&error))
+    };
+    rows.rows().into_iter().map(profile).collect()
+}
+
+fn read_apps(apps: &AppInput<'_>) -> PyResult<Vec<AppSpec>> {
+    let (arrival_us, stopping) = (apps.arrival_us.as_array(), apps.stopping.as_array());
+    let (jobs, max_gpus) = (apps.jobs.as_array(), apps.max_gpus.as_array());
+    let target_loss = apps.target_loss.as_array();
+    let rows = arrival_us.len();
+    let claims = [&apps.claimed_work, &apps.claimed_slowdown, &apps.claimed_excess];
+    let claims = claims.map(|column| column.as_array());
+    let same = [stopping.len(), jobs.len(), max_gpus.len(), target_loss.len()];
+    if same.into_iter().chain(claims.map(|c| c.len())).any(|len| len != rows) {
+        return Err(TraceError::new_err("app columns differ in length"));
+    }
+    let mut first_job: u32 = 0;
+    (0..rows)
+        .map(|row| {
+            let stopping = STOPPING.get(usize::from(stopping[row])).copied().ok_or_else(|| {
+                TraceError::new_err(format!(
+                    "app {row}: stopping rule {} is unknown",
+                    stopping[row]
+                ))
+            })?;
+            let app = AppSpec {
+                arrival_us: arrival_us[row],
+                stopping,
+                first_job,
+                jobs: jobs[row],
+                max_gpus: max_gpus[row],
+                target_loss: known(target_loss[row]),
+                claim: Claim {
+                    work: claims[0][row],
+                    slowdown: claims[1][row],
+                    excess: claims[2][row],
+                },
+            };
+            first_job = first_job
+                .checked_add(jobs[row])
+                .ok_or_else(|| TraceError::new_err("more than 2^32 jobs"))?;
+            Ok(app)
+        })
+        .collect()
+}
+
+/// A number, or NaN for none.
+fn known(value: f64) -> Option<f64> {
+    (!value.is_nan()).then_some(value)
+}
+
+fn read_jobs(
+    jobs: &JobInput<'_>,
+    mut owners: impl Iterator<Item = u32>,
+    all: &Known,
+) -> PyResult<Vec<JobSpec>> {
+    let (submit_us, work) = (jobs.submit_us.as_array(), jobs.work_gpu_us.as_array());
+    let (gang, max) = (jobs.gang.as_array(), jobs.max.as_array());
+    let (profile, checkpoint_us) = (jobs.profile.as_array(), jobs.checkpoint_us.as_array());
+    let speed = jobs.speeds.as_array();
+    let (iterations, bracket) = (jobs.iterations.as_array(), jobs.bracket.as_array());
+    let curve = [&jobs.loss_a, &jobs.loss_b, &jobs.loss_c].map(|column| column.as_array());
+    let rows = submit_us.len();
+    let same = [work.len(), gang.len(), max.len(), profile.len(), speed.len(), checkpoint_us.len()];
+    let of_search = [iterations.len(), bracket.len()].into_iter().chain(curve.map(|c| c.len()));
+    if same.into_iter().chain(of_search).any(|len| len != rows) {
+        return Err(TraceError::new_err("job columns differ in length"));
+    }
+    (0..rows)
+        .map(|row| {
+            let unknown = |what, number| {
+                TraceError::new_err(format!("job {row}: {what} {number} is unknown"))
+            };
+            let slowdowns = all.profiles.get(profile[row] as usize).copied();
+            let speeds = all.speeds.get(speed[row] as usize).cloned();
+            Ok(JobSpec {
+                app: owners.next().unwrap_or(u32::MAX),
+                submit_us: submit_us[row],
+                work_gpu_us: work[row],
+                gang: gang[row],
+                max: max[row],
+                profile: slowdowns.ok_or_else(|| unknown("profile", profile[row]))?,
+                speeds: speeds.ok_or_else(|| unknown("speeds", speed[row]))?,
+                checkpoint_us: Some(checkpoint_us[row]).filter(|us| *us >= 0),
+                iterations: known(iterations[row]),
+                curve: known(curve[0][row]).map(|a| LossCurve {
+                    a,
+                    b: curve[1][row],
+                    c: curve[2][row],
+                }),
+                bracket: bracket[row],
+            })
+        })
+        .collect()
+}
