@@ -51,6 +51,14 @@ def test_a_reservation_bounds_the_wait(policy: str) -> None:
     assert waited(policy, reserve_after_s=200.0, lease_mode="rolling") <= 400.0
 
 
+def test_a_promised_gang_that_grows_at_once_does_not_switch() -> None:
+    # Its gang by promise and the other two by the policy, all at 0: 40 on four.
+    result = play("1x4", [Job("a", 0, 2, 40, 4)], "drf", reserve_after_s=0.0, restart_s=2.0)
+    assert set(result.leases["cause"]) == {"policy", "reservation"}
+    assert spans(result) == {"a": (0, 10)}
+    assert result.apps.select("migrations", "switching_gpu_s").row(0) == (0, 0.0)
+
+
 @settings(derandomize=True, deadline=None, max_examples=60)
 @given(
     jobs=st.lists(

@@ -54,6 +54,22 @@ def test_a_stored_result_is_audited_without_its_inputs(tmp_path: Path) -> None:
     assert "not checked (workload or cluster unknown, or agents): leases_name" in report.to_text()
 
 
+def test_jobs_to_come_count_where_they_could_run() -> None:
+    # At 100 there are two GPUs for x's gang of three: x never had work for GPUs.
+    gone = pl.DataFrame({"machine": ["r0-m1"], "at_s": [60.0], "gpus": [0]})
+    jobs = [*JOBS, Job("x1", 0, 5, 10, app="x"), Job("x2", 100, 3, 30, app="x")]
+    result = play(Cluster.parse("2x2").with_capacity(gone), jobs, "themis", horizon_s=50.0)
+    assert dict(result.apps.select("app_id", "n_avg").rows())["x"] is None
+    report = themis.audit(result)
+    assert (report.findings, report.skipped) == ((), ())
+    alone = themis.audit(Result(result.frames, result.manifest))
+    assert alone.passed
+    assert {"contention_is_that_of_the_lives", "rho_is_its_definition"} <= set(alone.skipped)
+    there = Result(result.frames, result.manifest)
+    found = themis.audit(there, workload(jobs), Cluster.parse("2x2")).findings
+    assert "contention_is_that_of_the_lives" in {one.rule for one in found}
+
+
 def test_a_report_names_the_rule_and_the_rows() -> None:
     report = themis.audit(forged(sound()), workload(JOBS), Cluster.parse("2x2"))
     assert not report.passed

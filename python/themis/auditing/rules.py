@@ -30,6 +30,9 @@ class Rule:
     holds_with_agents: bool = True
     """False for a rule on when an app's work for GPUs ends, or how large its jobs are: agents drop
     jobs before they are submitted, and resize them."""
+    looks_ahead: bool = False
+    """True for a rule that counts jobs still to come when the run ended: which of them could run is
+    known from workload and cluster only."""
 
     @property
     def name(self) -> str:
@@ -46,7 +49,9 @@ class Rule:
         """Whether a run has what the rule needs."""
         workload = run.workload is not None or not self.needs_workload
         cluster = run.cluster is not None or not self.needs_cluster
-        return workload and cluster and (self.holds_with_agents or not run.has_agents)
+        agents = self.holds_with_agents or not run.has_agents
+        ahead = run.knows_what_is_to_come or not self.looks_ahead
+        return workload and cluster and agents and ahead
 
 
 RULES = (
@@ -72,10 +77,10 @@ RULES = (
         holds_with_agents=False,
     ),
     Rule(accounts.use_is_in_order),
-    Rule(accounts.use_is_that_of_the_leases, holds_with_agents=False),
+    Rule(accounts.use_is_that_of_the_leases, holds_with_agents=False, looks_ahead=True),
     Rule(accounts.gpu_seconds_of_use_add_up),
-    Rule(fairness.contention_is_that_of_the_lives, holds_with_agents=False),
-    Rule(fairness.rho_is_its_definition, holds_with_agents=False),
+    Rule(fairness.contention_is_that_of_the_lives, holds_with_agents=False, looks_ahead=True),
+    Rule(fairness.rho_is_its_definition, holds_with_agents=False, looks_ahead=True),
     Rule(fairness.auctions_are_in_order),
     Rule(fairness.figures_are_finite),
 )

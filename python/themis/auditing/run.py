@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from themis.cluster import Cluster
@@ -21,6 +23,8 @@ WITHOUT_LEASES = frozenset({"fifo", "fifo_backfill"})
 """Built-in policies under which a job keeps its GPUs until it ends."""
 
 GANG = pl.col("gang_size")
+
+_Whole = npt.NDArray[np.int64]
 
 
 def us(column: str) -> pl.Expr:
@@ -107,20 +111,28 @@ class Run:
     def jobs(self) -> pl.DataFrame:
         """The jobs with their times, and `works`: it took or could have taken GPUs.
 
-        With the workload also `asked_gpu_us`, its work, and `fastest`, the speed that it counts in.
+        With the workload also `asked_gpu_us`, its work, `fastest`, the speed that it counts in, and
+        with the cluster too `room`, the most GPUs of its types from its submission on.
         """
         jobs = self.result.jobs.with_columns(
             submit_us=us("submit_s"), start_us=us("start_s"), end_us=us("end_s")
         )
         empty = (pl.col("state") == "done") & (pl.col("work_gpu_s") == 0)
         if self.workload is None:
-            jobs = jobs.with_columns(fastest=pl.lit(None, pl.Float64))
+            jobs = jobs.with_columns(fastest=pl.lit(None, pl.Float64), room=pl.lit(None, pl.Int64))
         else:
             kinds = self.kinds.drop("speeds")
             jobs = jobs.join(kinds, on="job_id", how="left", maintain_order="left")
             empty = pl.col("asked_gpu_us") == 0
-        fits = GANG.is_between(1, self.gpus) & (pl.col("state") != "infeasible")
+        room = pl.col("room").fill_null(self.gpus)
+        fits = GANG.is_between(1, room) & (pl.col("state") != "infeasible")
         return jobs.with_columns(works=fits & ~empty)
+
+    @cached_property
+    def knows_what_is_to_come(self) -> bool:
+        """Whether it is known which of the jobs that are submitted after the end could have run."""
+        later = (us("submit_s") > self.end_us) & (pl.col("state") == "unfinished")
+        return self._speeds is not None or not self.result.jobs.select(later.any()).item()
 
     @cached_property
     def apps(self) -> pl.DataFrame:
@@ -166,14 +178,49 @@ class Run:
 
     @cached_property
     def kinds(self) -> pl.DataFrame:
-        """The jobs of the workload: work, speed of the `fastest` type, row of speeds."""
+        """The jobs of the workload: work, row of speeds, speed of the `fastest` type, `room`."""
         if self.workload is None:
             raise AssertionError("invariant: the rule says that it needs the workload")
-        jobs = jobs_by_app(self.workload).select("job_id", asked_gpu_us=us("serial_time_s"))
+        jobs = jobs_by_app(self.workload).select(
+            "job_id", submit_us=us("submit_s"), asked_gpu_us=us("serial_time_s")
+        )
         if self._speeds is None:
-            return jobs.with_columns(speeds=pl.lit(0), fastest=pl.lit(None, pl.Float64))
-        fastest, row = pl.Series(self._speeds.fastest), pl.Series(self._speeds.row)
-        return jobs.with_columns(speeds=row, fastest=fastest)
+            unknown = pl.lit(None)
+            jobs = jobs.with_columns(
+                speeds=0, fastest=unknown.cast(pl.Float64), room=unknown.cast(pl.Int64)
+            )
+            return jobs.drop("submit_us")
+        row = self._speeds.row
+        since_us, most = self._most_gpus(self._speeds.table > 0)
+        at = np.searchsorted(since_us, jobs["submit_us"].to_numpy(), side="right") - 1
+        return jobs.drop("submit_us").with_columns(
+            speeds=pl.Series(row),
+            fastest=pl.Series(self._speeds.fastest),
+            room=pl.Series(most[at, row]),
+        )
+
+    def _most_gpus(self, allowed: npt.NDArray[np.bool_]) -> tuple[_Whole, _Whole]:
+        """Return instants, and the most GPUs of allowed types that there are at one time from each.
+
+        Failures by chance are left out. `allowed` has the shape (rows, types), the GPUs (instants,
+        rows).
+        """
+        if self.cluster is None:
+            raise AssertionError("invariant: the rule says that it needs the cluster")
+        start = self.machines.select("machine", at_us=-(2**62), gpus="has")
+        changes = self.cluster.capacity.select("machine", at_us=us("at_s"), gpus="gpus")
+        more = pl.col("gpus") - pl.col("gpus").shift(fill_value=0).over("machine")
+        steps = (
+            pl.concat([start.with_columns(pl.col("at_us").cast(pl.Int64)), changes])
+            .sort("machine", "at_us")
+            .with_columns(more=more)
+            .join(self.machines.select("machine", "type"), on="machine")
+        )
+        since_us, at = np.unique(steps["at_us"].to_numpy(), return_inverse=True)
+        gpus = np.zeros((len(since_us), allowed.shape[1]), dtype=np.int64)
+        np.add.at(gpus, (at, steps["type"].to_numpy()), steps["more"].to_numpy())
+        of_rows = gpus.cumsum(axis=0) @ allowed.T.astype(np.int64)
+        return since_us, np.maximum.accumulate(of_rows[::-1])[::-1]
 
     def speed(self, rows: pl.Series, types: pl.Series) -> pl.Series:
         """Return speeds on GPU types by number."""

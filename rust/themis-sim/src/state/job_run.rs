@@ -192,6 +192,11 @@ impl JobRun {
         app.paced_gpu_us += self.paced * run as f64;
     }
 
+    /// Whether it has been given GPUs at this very instant already.
+    pub(crate) fn switches_at(&self, now_us: i64) -> bool {
+        !self.gpus.is_empty() && self.switched_us == now_us
+    }
+
     /// Goes on with other GPUs (or none); call after [`JobRun::account`].
     pub(crate) fn restart(
         &mut self,
@@ -203,9 +208,14 @@ impl JobRun {
         now_us: i64,
     ) {
         self.epoch += 1;
+        let is_switching = self.switches_at(now_us);
         (self.gpus, self.bundle) = (gpus, bundle);
         self.set_rate(spec, topology);
         self.expired.clear();
+        if is_switching && !self.gpus.is_empty() {
+            self.crashed = false;
+            return; // the same switch, at the same cost
+        }
         (self.switched_us, self.productive_us) = (now_us, now_us);
         if self.gpus.is_empty() {
             return;

@@ -202,7 +202,7 @@ impl<'w> State<'w> {
             } else {
                 self.waiting.remove(&(spec.submit_us, job));
             }
-        } else if !gpus.is_empty() {
+        } else if !gpus.is_empty() && !run.switches_at(now_us) {
             run.migrations += u32::from(!run.crashed);
         }
         let bundle = self.tenures.bundle(&gpus);

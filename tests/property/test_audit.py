@@ -1,0 +1,81 @@
+"""Types, capacities, failures, reservations, horizons together: audits raise no false alarms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.differential.small import workload
+from tests.property.test_engine import CLUSTERS, jobs
+
+import themis
+from themis.capacity import CAPACITY, CAUSES
+from themis.cluster import Cluster
+from themis.policies import POLICIES
+
+TYPES = ("a", "b")
+PROFILES: dict[str, Any] = {
+    "network": {"scores": [1, 0.9, 0.7, 0.5], "speeds": {"a": 2.0, "b": 0.5}}
+}
+Inputs = tuple[themis.Workload, Cluster, dict[str, Any]]
+
+
+@st.composite
+def clusters(draw: st.DrawFn) -> Cluster:
+    machines = Cluster.parse(draw(st.sampled_from(CLUSTERS))).machines
+    if draw(st.booleans()):
+        kinds = draw(st.lists(st.sampled_from(TYPES), min_size=(n := machines.height), max_size=n))
+        machines = machines.with_columns(gpu_type=pl.Series(kinds))
+    at = st.tuples(st.integers(0, machines.height - 1), st.sampled_from([-5.0, 0.0, 10.0, 12.0]))
+    places = draw(st.lists(at, max_size=4, unique=True))
+    causes = st.sampled_from(CAUSES)
+    changes = [
+        (machines["machine"][k], at_s, draw(st.integers(0, machines["gpus"][k])), draw(causes))
+        for k, at_s in places
+    ]
+    return Cluster(machines, pl.DataFrame(changes, schema=CAPACITY, orient="row"))
+
+
+@st.composite
+def inputs(draw: st.DrawFn) -> Inputs:
+    cluster = draw(clusters())
+    listed, first = draw(jobs(cluster.gpus))
+    load = workload(listed, first=first)
+    wanted = st.sampled_from([None, "a", "b", "a|b"])
+    types = [draw(wanted) for _ in range(load.apps.height)]
+    apps = load.apps.with_columns(gpu_types=pl.Series(types, dtype=pl.String))
+    costs = st.sampled_from([0.0, 2.0])
+    options = {
+        "policy": draw(st.sampled_from(["themis", *(policy.name for policy in POLICIES)])),
+        "seed": draw(st.integers(0, 3)),
+        "lease_s": draw(st.sampled_from([5.0, 10.0, 600.0])),
+        "lease_mode": draw(st.sampled_from(["aligned", "rolling"])),
+        "payment": draw(st.sampled_from(["lottery", "lease"])),
+        "restart_s": draw(costs),
+        "checkpoint_s": draw(costs),
+        "checkpoint_every_s": draw(st.sampled_from([None, 7.0])),
+        "mtbf_s": draw(st.sampled_from([None, 20.0, 200.0])),
+        "mttr_s": draw(st.sampled_from([1.0, 30.0])),
+        "reserve_after_s": draw(st.sampled_from([None, 0.0, 15.0])),
+        "horizon_s": draw(st.sampled_from([10.0, 50.0, 300.0])),
+        "profiles": PROFILES,
+    }
+    return themis.Workload(apps=apps, jobs=load.jobs), cluster, options
+
+
+@settings(
+    derandomize=True,
+    deadline=None,
+    max_examples=150,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+@given(inputs())
+def test_no_false_alarm(given: Inputs) -> None:
+    load, cluster, options = given
+    result = themis.simulate(load, cluster, **options)
+    report = themis.audit(result)
+    assert (report.findings, report.skipped) == ((), ())
+    alone = themis.Result(result.frames, result.manifest)
+    assert themis.audit(alone).findings == ()
