@@ -1,7 +1,8 @@
 """What a figure must show: rules about orderings, shapes and bounds, never about exact values.
 
 The paper's lists of jobs are not public, so that its values cannot come out; who is ahead, which
-way a curve runs, and bounds such as a liar's gain of 0 must. Every rule holds of the paper's own values, wherever these are known.
+way a curve runs, and bounds such as a liar's gain of 0 must. Every rule holds of the paper's own
+values, wherever these are known.
 """
 
 from __future__ import annotations
