@@ -152,6 +152,18 @@ class RunSettings(BaseModel):
         le=_LONGEST_S,
         description="mean time to its repair, exponential, in seconds",
     )
+    quarantine_after: int | None = Field(
+        default=None,
+        ge=1,
+        le=1000,
+        description="failures after which a repaired machine is left alone; unset: never; no unit",
+    )
+    quarantine_s: float = Field(
+        default=86400.0,
+        ge=0.001,
+        le=_LONGEST_S,
+        description="for so long, if the failures were no further apart, in seconds",
+    )
     phase_cap: Literal["doubling", "fixed"] = Field(
         default="doubling",
         description="GPUs a job can use in each phase of successive halving: twice those before",

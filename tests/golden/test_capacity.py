@@ -175,3 +175,37 @@ def test_chance_strikes_all_policies_alike_and_seeds_differ() -> None:
         assert other.head(rows).equals(first.head(rows))
     assert not struck("fifo", 1).head(3).equals(first.head(3))
     assert struck("themis", 7).equals(struck("themis", 7))
+
+
+@pytest.mark.parametrize(("after", "ends", "back"), [(None, 100, 40), (2, 200, 140), (1, 180, 120)])
+@pytest.mark.parametrize("policy", NAMES)
+def test_a_bad_machine_is_left_alone(policy: str, after: int | None, ends: int, back: int) -> None:
+    # 4 x 60 from the start, lost at 10 and at 30; the machine rests for 100 s after the repair at
+    # 40, or at 20.
+    cluster = changing(
+        [(10, 0, "failure"), (20, 4, "repair"), (30, 0, "failure"), (40, 4, "repair")]
+    )
+    rules: dict[str, Any] = {
+        "quarantine_after": after,
+        "quarantine_s": 100.0,
+        "checkpoint_every_s": None,
+    }
+    result = play(cluster, [Job("a", 0, 4, 240)], policy, lease_s=10.0, **rules)
+    assert only(result, "end_s", "state") == (ends, "done")
+    there = result.capacity.filter(pl.col("gpus") == 4)
+    assert there.select("at_s", "cause").row(-1) == (back, "repair")
+
+
+def test_after_failures_by_chance_machines_are_left_alone_too() -> None:
+    chance: dict[str, Any] = {"mtbf_s": 100.0, "mttr_s": 10.0, "quarantine_after": 1}
+    chance |= {"quarantine_s": 1000.0, "horizon_s": 5000.0}
+    result = play("4x2", [Job("a", 0, 2, 9000)], "fifo", **chance)
+    gone: dict[str, float] = {}
+    rests = []
+    for at_s, machine, gpus, _cause in result.capacity.iter_rows():
+        if gpus == 0:
+            gone.setdefault(machine, at_s)
+        elif machine in gone:
+            rests.append(at_s - gone.pop(machine))
+    assert len(rests) > 4
+    assert min(rests) > 1000

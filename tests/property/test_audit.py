@@ -58,6 +58,8 @@ def inputs(draw: st.DrawFn) -> Inputs:
         "checkpoint_every_s": draw(st.sampled_from([None, 7.0])),
         "mtbf_s": draw(st.sampled_from([None, 20.0, 200.0])),
         "mttr_s": draw(st.sampled_from([1.0, 30.0])),
+        "quarantine_after": draw(st.sampled_from([None, 1, 2])),
+        "quarantine_s": draw(st.sampled_from([10.0, 40.0])),
         "reserve_after_s": draw(st.sampled_from([None, 0.0, 15.0])),
         "horizon_s": draw(st.sampled_from([10.0, 50.0, 300.0])),
         "profiles": PROFILES,

@@ -25,6 +25,8 @@ DEFAULTS = {
     "reserve_after_s": None,
     "mtbf_s": None,
     "mttr_s": 3600.0,
+    "quarantine_after": None,
+    "quarantine_s": 86400.0,
     "phase_cap": "doubling",
     "curve_step": 0.05,
     "curve_error": 0.01,

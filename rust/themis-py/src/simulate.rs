@@ -40,6 +40,8 @@ pub(crate) struct SettingsInput {
     reserve_after_us: Option<i64>,
     mtbf_us: Option<i64>,
     mttr_us: i64,
+    quarantine_after: Option<u32>,
+    quarantine_us: i64,
     horizon_us: Option<i64>,
     seed: u64,
 }
@@ -71,6 +73,8 @@ impl SettingsInput {
             reserve_after_us: self.reserve_after_us,
             mtbf_us: self.mtbf_us,
             mttr_us: self.mttr_us,
+            quarantine_after: self.quarantine_after,
+            quarantine_us: self.quarantine_us,
             horizon_us: self.horizon_us,
             seed: self.seed,
         })

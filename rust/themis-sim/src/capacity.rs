@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::error::SimError;
 use crate::failures::Failures;
+use crate::quarantine::Quarantine;
 use crate::settings::{LATEST_US, Settings};
 use themis_core::MachineId;
 use themis_core::app::Speeds;
@@ -145,7 +146,10 @@ pub(crate) struct Capacity {
     /// GPUs by machine, were none down.
     planned: Vec<u32>,
     down: Vec<bool>,
+    /// GPUs by machine at present.
+    has: Vec<u32>,
     failures: Option<Failures>,
+    quarantine: Option<Quarantine>,
 }
 
 impl Capacity {
@@ -153,11 +157,14 @@ impl Capacity {
         let topology = &cluster.topology;
         let machines = topology.machines();
         let ids = (0..machines as u32).map(MachineId);
+        let all: Vec<u32> = ids.map(|machine| topology.machine_gpus(machine)).collect();
         Self {
             next: 0,
-            planned: ids.map(|machine| topology.machine_gpus(machine)).collect(),
+            planned: all.clone(),
             down: vec![false; machines],
+            has: all,
             failures: Failures::new(machines, settings),
+            quarantine: Quarantine::new(machines, settings),
             cluster: cluster.clone(),
         }
     }
@@ -171,7 +178,8 @@ impl Capacity {
     pub(crate) fn next_us(&self) -> Option<i64> {
         let planned = self.cluster.changes.get(self.next).map(|change| change.at_us);
         let by_chance = self.failures.as_ref().map(Failures::next_us);
-        planned.into_iter().chain(by_chance).min()
+        let rested = self.quarantine.as_ref().and_then(Quarantine::next_us);
+        planned.into_iter().chain(by_chance).chain(rested).min()
     }
 
     /// Most GPUs for one bundle of a job of these speeds at one time from an instant on, but for
@@ -185,25 +193,54 @@ impl Capacity {
         self.cluster.bundles_from(at_us, speeds).any(|gpus| gpus >= gang)
     }
 
-    /// Takes the next change that is due by now: plans first, in their order, then chance.
+    /// Takes the next change that is due by now: machines that have rested, plans in their order,
+    /// then chance. A machine that is left alone after its repair gets no GPUs back until it has
+    /// rested.
     pub(crate) fn pop(&mut self, now_us: i64) -> Option<Change> {
-        let planned = self.cluster.changes.get(self.next).copied();
-        if let Some(change) = planned.filter(|change| change.at_us <= now_us) {
-            self.next += 1;
-            let machine = change.machine as usize;
-            self.planned[machine] = change.gpus;
-            let gpus = if self.down[machine] { 0 } else { change.gpus };
-            return Some(Change { gpus, ..change });
+        if let Some(change) = self.pop_rested(now_us) {
+            return Some(self.made(change));
         }
+        let change = self.pop_planned(now_us).or_else(|| self.pop_by_chance(now_us))?;
+        let Some(quarantine) = &mut self.quarantine else { return Some(self.made(change)) };
+        match change.cause {
+            ChangeCause::Failure => quarantine.failed(change.machine, change.at_us),
+            ChangeCause::Repair => _ = quarantine.holds_back(change.machine, change.at_us),
+            ChangeCause::Planned | ChangeCause::Evicted => {}
+        }
+        let rests = quarantine.is_resting(change.machine);
+        let most = if rests { self.has[change.machine as usize] } else { u32::MAX };
+        Some(self.made(Change { gpus: change.gpus.min(most), ..change }))
+    }
+
+    fn made(&mut self, change: Change) -> Change {
+        self.has[change.machine as usize] = change.gpus;
+        change
+    }
+
+    fn pop_rested(&mut self, now_us: i64) -> Option<Change> {
+        let (at_us, machine) = self.quarantine.as_mut()?.pop(now_us)?;
+        Some(Change { at_us, machine, gpus: self.meant(machine), cause: ChangeCause::Repair })
+    }
+
+    fn pop_planned(&mut self, now_us: i64) -> Option<Change> {
+        let change = self.cluster.changes.get(self.next).copied();
+        let change = change.filter(|change| change.at_us <= now_us)?;
+        self.next += 1;
+        self.planned[change.machine as usize] = change.gpus;
+        Some(Change { gpus: self.meant(change.machine), ..change })
+    }
+
+    fn pop_by_chance(&mut self, now_us: i64) -> Option<Change> {
         let (at_us, machine) = self.failures.as_mut()?.pop(now_us)?;
         let down = &mut self.down[machine as usize];
         *down = !*down;
-        let (gpus, cause) = if *down {
-            (0, ChangeCause::Failure)
-        } else {
-            (self.planned[machine as usize], ChangeCause::Repair)
-        };
-        Some(Change { at_us, machine, gpus, cause })
+        let cause = if *down { ChangeCause::Failure } else { ChangeCause::Repair };
+        Some(Change { at_us, machine, gpus: self.meant(machine), cause })
+    }
+
+    /// GPUs that a machine has by plan and chance.
+    fn meant(&self, machine: u32) -> u32 {
+        if self.down[machine as usize] { 0 } else { self.planned[machine as usize] }
     }
 }
 
@@ -250,5 +287,26 @@ mod tests {
         for bad in [change(0, 3, 1), change(0, 0, 5), change(LATEST_US, 0, 1)] {
             assert!(matches!(cluster.with_changes(&[bad]), Err(SimError::Capacity { .. })));
         }
+    }
+
+    #[test]
+    fn a_machine_that_failed_twice_gets_its_gpus_back_later() {
+        let of = |at_us, gpus, cause| Change { at_us, machine: 0, gpus, cause };
+        let rows = [
+            of(10, 2, ChangeCause::Failure), // one slot of two
+            of(20, 4, ChangeCause::Repair),
+            of(30, 2, ChangeCause::Failure),
+            of(40, 4, ChangeCause::Repair), // held back until 140
+            of(50, 1, ChangeCause::Planned),
+            of(60, 3, ChangeCause::Planned),
+        ];
+        let changed = cluster().with_changes(&rows).expect("valid");
+        let settings =
+            Settings { quarantine_after: Some(2), quarantine_us: 100, ..Settings::default() };
+        let mut capacity = Capacity::new(&changed, &settings);
+        let played: Vec<(i64, u32)> = std::iter::from_fn(|| capacity.pop(capacity.next_us()?))
+            .map(|change| (change.at_us, change.gpus))
+            .collect();
+        assert_eq!(played, [(10, 2), (20, 4), (30, 2), (40, 2), (50, 1), (60, 1), (140, 3)]);
     }
 }

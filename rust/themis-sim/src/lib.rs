@@ -27,6 +27,7 @@ mod failures;
 mod level;
 mod log;
 mod policy;
+mod quarantine;
 mod queue;
 mod report;
 mod reservation;

@@ -48,6 +48,10 @@ pub struct Settings {
     pub mtbf_us: Option<i64>,
     /// Mean time to its repair.
     pub mttr_us: i64,
+    /// Failures after which a repaired machine is left alone; `None`: never.
+    pub quarantine_after: Option<u32>,
+    /// For so long, and if they were no further apart.
+    pub quarantine_us: i64,
     /// Stop here.
     pub horizon_us: Option<i64>,
     /// Seeds every random choice.
@@ -72,6 +76,8 @@ impl Default for Settings {
             reserve_after_us: None,
             mtbf_us: None,
             mttr_us: 3_600_000_000,
+            quarantine_after: None,
+            quarantine_us: 86_400_000_000,
             horizon_us: None,
             seed: 0,
         }
@@ -111,10 +117,14 @@ impl Settings {
             ("checkpoint_every_s", self.checkpoint_every_us.unwrap_or(1)),
             ("mtbf_s", self.mtbf_us.unwrap_or(1)),
             ("mttr_s", self.mttr_us),
+            ("quarantine_s", self.quarantine_us),
         ];
         if let Some((field, us)) = positive.into_iter().find(|(_, us)| !(1..LATEST_US).contains(us))
         {
             return refuse(field, us.to_string(), "at least a microsecond");
+        }
+        if self.quarantine_after == Some(0) {
+            return refuse("quarantine_after", "0".into(), "1 or more");
         }
         let times = [
             ("min_lease_s", self.min_lease_us),
