@@ -6,9 +6,14 @@ from typing import Any, NamedTuple
 
 from tests.differential.small import Job, play, spans
 
-__all__ = ["TEN", "Case", "check"]
+__all__ = ["ELASTIC", "EQUAL", "SPREAD", "TEN", "TURNS", "Case", "check"]
 
 TEN = {"lease_s": 10.0}
+
+EQUAL = [Job("a", 0, 1, 20), Job("b", 0, 1, 20)]
+SPREAD = [Job("a", 0, 3, 30, profile="network"), Job("b", 0, 2, 40)]
+TURNS: dict[str, tuple[float | None, float | None]] = {"a": (0, 30), "b": (10, 40)}
+ELASTIC = [Job("a", 0, 1, 40, 4), Job("b", 0, 1, 40, 4)]
 
 
 class Case(NamedTuple):
