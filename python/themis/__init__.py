@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from themis.auditing import AuditReport, audit
     from themis.bids import AppState, Bid, Offer
     from themis.capacity import read_capacity
-    from themis.check import CheckReport, check_trace
+    from themis.check import CheckReport
     from themis.cluster import Cluster
     from themis.comparing import compare
     from themis.comparison import Comparison
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from themis.simulation import simulate
     from themis.sweeps import Sweep, load_sweep, sweep
     from themis.synthetic import generate
+    from themis.trace_check import check_trace
     from themis.traces import read_trace
     from themis.workload import Workload
 
@@ -114,7 +115,7 @@ _HOMES = {
     "auditing": ("AuditReport", "audit"),
     "bids": ("AppState", "Bid", "Offer"),
     "capacity": ("read_capacity",),
-    "check": ("CheckReport", "check_trace"),
+    "check": ("CheckReport",),
     "cluster": ("Cluster",),
     "comparing": ("compare",),
     "comparison": ("Comparison",),
@@ -138,6 +139,7 @@ _HOMES = {
     "result": ("Result", "load_result"),
     "settings": ("Settings",),
     "simulation": ("simulate",),
+    "trace_check": ("check_trace",),
     "traces": ("read_trace",),
     "workload": ("Workload",),
 }

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from os import PathLike
 
 import polars as pl
 
 from themis.censoring import Censoring, censoring
 from themis.offered_load import ClusterSize, LoadReport, offered_load
-from themis.traces import read_trace
 from themis.traces.report import Problem
-from themis.workload import Workload
+from themis.traces.schema import gpu_seconds
+from themis.traces.trace_source import TraceSource
 
-__all__ = ["CheckReport", "ClusterSize", "check_trace", "check_workload"]
+__all__ = ["CheckReport", "ClusterSize", "check_tables"]
 
 _SHOWN_IDS = 5
 
@@ -175,33 +174,15 @@ class CheckReport:
             yield from _load_lines(self.load)
 
 
-def check_trace(
-    path: str | PathLike[str],
-    format: str | None = None,  # noqa: A002 - as in read_trace
-    cluster: ClusterSize | None = None,
-    **options: object,
+def check_tables(
+    apps: pl.DataFrame,
+    jobs: pl.DataFrame,
+    source: TraceSource,
+    notes: tuple[str, ...],
+    cluster: ClusterSize | None,
 ) -> CheckReport:
-    """Read a trace and report on it; parameters and errors are those of `read_trace`.
-
-    Parameters
-    ----------
-    path, format, **options
-        As in :func:`themis.traces.read_trace`.
-    cluster
-        Where the workload would run.
-
-    Raises
-    ------
-    TraceError
-        The trace cannot be read, or has no usable row.
-    """
-    return check_workload(read_trace(path, format, **options), cluster)
-
-
-def check_workload(workload: Workload, cluster: ClusterSize | None = None) -> CheckReport:
-    """Report on a workload and, with a cluster, on the load that it offers."""
-    source, report = workload.source, workload.source.report
-    jobs, gpu_s = workload.jobs, workload.gpu_seconds
+    """Report on a workload's tables and, with a cluster, on the load that they offer."""
+    report, gpu_s = source.report, gpu_seconds(jobs)
     gangs = jobs.group_by("gang_size").agg(pl.len().cast(pl.Int64).alias("jobs")).sort("gang_size")
     submit_s = jobs.get_column("submit_s").to_numpy()
     return CheckReport(
@@ -217,18 +198,18 @@ def check_workload(workload: Workload, cluster: ClusterSize | None = None) -> Ch
         gpu_s_rows=report.gpu_s_rows if report else gpu_s,
         gpu_s_read=report.gpu_s_jobs if report else gpu_s,
         jobs=jobs.height,
-        apps=workload.apps.height,
-        users=workload.apps.get_column("user").drop_nulls().n_unique(),
-        tenants=workload.apps.get_column("tenant").drop_nulls().n_unique(),
+        apps=apps.height,
+        users=apps.get_column("user").drop_nulls().n_unique(),
+        tenants=apps.get_column("tenant").drop_nulls().n_unique(),
         gpu_s=gpu_s,
         origin=source.origin,
         first_s=float(submit_s.min()),
         last_s=float(submit_s.max()),
         gangs=tuple((int(gpus), int(count)) for gpus, count in gangs.iter_rows()),
         elastic_jobs=jobs.filter(pl.col("max_gpus") > pl.col("gang_size")).height,
-        notes=(*(report.notes if report else ()), *workload.notes),
+        notes=(*(report.notes if report else ()), *notes),
         censoring=censoring(jobs, report.problems if report else ()),
-        load=None if cluster is None else offered_load(workload, cluster),
+        load=None if cluster is None else offered_load(apps, jobs, cluster),
     )
 
 

@@ -11,7 +11,6 @@ import numpy.typing as npt
 import polars as pl
 
 from themis.errors import ClusterError
-from themis.workload import Workload
 
 __all__ = ["MAX_BINS", "ClusterSize", "LoadReport", "TimeBins", "TypeLoad", "offered_load"]
 
@@ -168,8 +167,8 @@ class LoadReport:
         }
 
 
-def offered_load(workload: Workload, cluster: ClusterSize) -> LoadReport:
-    """Compute the load that `workload` offers `cluster`.
+def offered_load(apps: pl.DataFrame, jobs: pl.DataFrame, cluster: ClusterSize) -> LoadReport:
+    """Compute the load that a workload's tables offer `cluster`.
 
     Raises
     ------
@@ -179,8 +178,9 @@ def offered_load(workload: Workload, cluster: ClusterSize) -> LoadReport:
     if not hasattr(cluster, "machines"):
         raise ClusterError(f"cluster is {cluster!r}: expected a Cluster, as of Cluster.parse")
     sizes = _type_sizes(cluster)
-    wanted = workload.apps.select("app_id", "gpu_types")
-    jobs = workload.jobs.join(wanted, on="app_id", how="left", maintain_order="left")
+    submit_s = jobs.get_column("submit_s")
+    wanted = apps.select("app_id", "gpu_types")
+    jobs = jobs.join(wanted, on="app_id", how="left", maintain_order="left")
     jobs = jobs.filter(pl.col("gang_size") > 0)
     asked = {text: _types(text, sizes) for text in jobs.get_column("gpu_types").unique().sort()}
     asked.setdefault(None, frozenset(sizes))
@@ -192,8 +192,8 @@ def offered_load(workload: Workload, cluster: ClusterSize) -> LoadReport:
     jobs = jobs.join(table, on="gpu_types", how="left", nulls_equal=True, maintain_order="left")
     fits = pl.col("gang_size") <= pl.col("available")
     lost, jobs = jobs.filter(~fits), jobs.filter(fits)
-    window_s = _window(workload.jobs.get_column("submit_s"))
-    bins = TimeBins.of(workload.jobs.get_column("submit_s"))
+    window_s = _window(submit_s)
+    bins = TimeBins.of(submit_s)
     types = tuple(
         _type_load(text, asked, jobs, available[text], window_s, bins)
         for text in sorted(asked, key=lambda text: (text is not None, text or ""))

@@ -11,26 +11,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import polars as pl
 
 from themis.arguments import path, real
 from themis.arguments import seed as checked_seed
 from themis.censoring import running_at
+from themis.check import CheckReport, ClusterSize, check_tables
 from themis.conditions import jobs_where
 from themis.errors import TraceError
 from themis.grouping import burst_apps
 from themis.notebook import fact_table
+from themis.offered_load import offered_load
 from themis.profile_choice import mixed_profiles, profiles_by_model
 from themis.sampling import sampled
-from themis.traces.schema import MAX_GPUS, canonical
+from themis.traces.schema import MAX_GPUS, canonical, gpu_seconds
 from themis.traces.trace_source import TraceSource
-from themis.workload_files import write_workload
-
-if TYPE_CHECKING:
-    from themis.check import CheckReport
-    from themis.offered_load import ClusterSize
+from themis.workload_files import write_tables
 
 __all__ = ["TraceSource", "Workload"]
 
@@ -103,9 +100,7 @@ class Workload:
 
     def check(self, cluster: ClusterSize | None = None) -> CheckReport:
         """Report what is wrong with the trace, its totals, and its load on a cluster."""
-        from themis.check import check_workload  # noqa: PLC0415 - check knows workloads
-
-        return check_workload(self, cluster)
+        return check_tables(self.apps, self.jobs, self.source, self.notes, cluster)
 
     def scale(self, *, load: float, cluster: ClusterSize | None = None) -> Workload:
         """Change the offered load by moving all submissions closer together or further apart.
@@ -141,9 +136,7 @@ class Workload:
         return self._derived(apps, jobs, f"{what}: times divided by {factor:g}")
 
     def _load_on(self, cluster: ClusterSize) -> float:
-        from themis.offered_load import offered_load  # noqa: PLC0415 - it knows workloads
-
-        now = offered_load(self, cluster).load
+        now = offered_load(self.apps, self.jobs, cluster).load
         if not now:
             raise TraceError(
                 f"scale: the load on {cluster} is {now!r}: expected jobs with GPUs that arrive at "
@@ -369,7 +362,13 @@ class Workload:
         TraceError
             The directory cannot be made or written, or has tables of the other form.
         """
-        return write_workload(self, path("write: directory", directory), form)
+        about = {
+            "format": self.source.format,
+            "origin": self.source.origin,
+            "notes": list(self.notes),
+        }
+        tables = {"jobs": self.jobs, "apps": self.apps}
+        return write_tables(tables, about, path("write: directory", directory), form)
 
     def _of_apps(self, apps: pl.DataFrame, what: str) -> Workload:
         """Keep these apps with their jobs."""
@@ -385,12 +384,6 @@ class Workload:
             f"{gpu_seconds(jobs):.6f} GPU-seconds of {self.gpu_seconds:.6f}"
         )
         return replace(self, apps=apps, jobs=jobs, notes=(*self.notes, note))
-
-
-def gpu_seconds(jobs: pl.DataFrame) -> float:
-    """GPU-seconds of a jobs table; exactly rounded, so any row order gives the same."""
-    work = jobs.filter(pl.col("gang_size") > 0).get_column("serial_time_s")
-    return math.fsum(work.to_list())
 
 
 def _is_number(value: float) -> bool:

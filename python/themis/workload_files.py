@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import polars as pl
 
 from themis.errors import TraceError
 
-if TYPE_CHECKING:
-    import polars as pl
-
-    from themis.workload import Workload
-
-__all__ = ["FORMS", "WORKLOAD_SCHEMA_VERSION", "write_workload"]
+__all__ = ["FORMS", "WORKLOAD_SCHEMA_VERSION", "write_tables"]
 
 WORKLOAD_SCHEMA_VERSION = 2
 """Version of the Parquet files."""
@@ -23,28 +20,42 @@ FORMS = ("parquet", "csv")
 """Kinds of file that a workload can be written as."""
 
 
-def write_workload(workload: Workload, target: Path, form: str) -> Path:
-    """Do what :meth:`themis.workload.Workload.write` promises."""
+def write_tables(
+    tables: Mapping[str, pl.DataFrame], about: Mapping[str, object], target: Path, form: str
+) -> Path:
+    """Do what :meth:`themis.workload.Workload.write` promises.
+
+    Parameters
+    ----------
+    tables
+        Jobs and apps, by the names of their files.
+    about
+        What the Parquet files also say of the workload: format, origin and notes.
+    target
+        The directory.
+    form
+        One of :data:`FORMS`.
+
+    Raises
+    ------
+    TraceError
+        As said there.
+    """
     if form not in FORMS:
         raise TraceError(f"{target}: form is {form!r}: expected one of {', '.join(FORMS)}")
     for other in FORMS:
-        for name in ("jobs", "apps"):
+        for name in tables:
             path = target / f"{name}.{other}"
             if other != form and path.exists():
                 raise TraceError(
                     f"{path}: is there already, and two tables of {name} could not be read: "
                     "expected another directory"
                 )
-    about = {
-        "schema_version": WORKLOAD_SCHEMA_VERSION,
-        "format": workload.source.format,
-        "origin": workload.source.origin,
-        "notes": list(workload.notes),
-    }
-    metadata = {"themis.workload": json.dumps(about, sort_keys=True)}
+    known = {"schema_version": WORKLOAD_SCHEMA_VERSION, **about}
+    metadata = {"themis.workload": json.dumps(known, sort_keys=True)}
     try:
         target.mkdir(parents=True, exist_ok=True)
-        for name, frame in (("jobs", workload.jobs), ("apps", workload.apps)):
+        for name, frame in tables.items():
             part = target / f".{name}.{form}.{os.getpid()}"
             try:
                 _write(frame, part, form, metadata)

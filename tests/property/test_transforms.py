@@ -218,12 +218,12 @@ def test_filter_is_a_loop_over_jobs(jobs: list[Job], least: int, longest_s: int)
 @given(jobs=jobs_of_apps, load=st.sampled_from([0.1, 0.9, 3.0]))
 def test_the_load_on_a_cluster_is_what_was_asked_for(jobs: list[Job], load: float) -> None:
     workload = made(table(jobs))
-    if not offered_load(workload, CLUSTER).load:
+    if not offered_load(workload.apps, workload.jobs, CLUSTER).load:
         with pytest.raises(TraceError, match="expected jobs with GPUs that arrive at different"):
             workload.scale(load=load, cluster=CLUSTER)
         return
     after = workload.scale(load=load, cluster=CLUSTER)
-    assert offered_load(after, CLUSTER).load == pytest.approx(load)
+    assert offered_load(after.apps, after.jobs, CLUSTER).load == pytest.approx(load)
     back = after.scale(load=2).scale(load=0.5)
     assert back.jobs["submit_s"].to_list() == pytest.approx(after.jobs["submit_s"].to_list())
 

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from themis.check import check_trace
 from themis.offered_load import MAX_BINS, offered_load
 from themis.synthetic import generate
+from themis.trace_check import check_trace
 from themis.traces import read_trace
 from themis.traces.schema import apps_from_jobs
 from themis.workload import Workload
@@ -202,7 +202,7 @@ def test_load_over_time_adds_up(times: list[float], gangs: list[int]) -> None:
         }
     )
     workload = Workload(apps=apps_from_jobs(rows), jobs=rows)
-    load = offered_load(workload, Pool({"A": 2}))
+    load = offered_load(workload.apps, workload.jobs, Pool({"A": 2}))
     [part] = load.types
     assert 1 <= len(part.over_time) <= MAX_BINS
     assert load.bins_from_s <= min(times) < load.bins_from_s + load.bin_s

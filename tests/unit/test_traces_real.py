@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from themis.capacity import read_capacity
-from themis.check import check_trace
 from themis.errors import ClusterError, TraceError
 from themis.machine_lists import read_cluster
+from themis.trace_check import check_trace
 from themis.traces import read_trace
 
 pytestmark = pytest.mark.traces

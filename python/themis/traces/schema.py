@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -23,6 +24,7 @@ __all__ = [
     "all_distinct",
     "apps_from_jobs",
     "canonical",
+    "gpu_seconds",
 ]
 
 _S, _F, _I = pl.String(), pl.Float64(), pl.Int64()
@@ -102,6 +104,12 @@ NULLABLE: Mapping[str, frozenset[str]] = {
 """Columns of each table that may be null or absent."""
 
 _ARRIVAL_SLACK_S = 1e-6
+
+
+def gpu_seconds(jobs: pl.DataFrame) -> float:
+    """GPU-seconds of a jobs table; exactly rounded, so any row order gives the same."""
+    work = jobs.filter(pl.col("gang_size") > 0).get_column("serial_time_s")
+    return math.fsum(work.to_list())
 
 
 def canonical(apps: pl.DataFrame, jobs: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
