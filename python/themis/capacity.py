@@ -13,10 +13,10 @@ import polars as pl
 from themis.arguments import path as path_argument
 from themis.errors import ClusterError, TraceError
 from themis.nearest import nearest
+from themis.traces.gathered import Gathered
 from themis.traces.helios_capacity import capacity_by_day, is_capacity
 from themis.traces.native_tables import table_rows
 from themis.traces.reader import Input
-from themis.traces.rows import Gathered
 from themis.traces.schema import MAX_TIME_S
 
 __all__ = [

@@ -32,11 +32,11 @@ from themis.cluster import UNTYPED, Cluster
 from themis.errors import ClusterError, TraceError
 from themis.nearest import nearest
 from themis.traces.csvtext import CsvHeader
+from themis.traces.gathered import Gathered
 from themis.traces.helios_capacity import is_capacity, machines_of_total
 from themis.traces.native_tables import table_rows
 from themis.traces.philly_machines import compared_with_log
 from themis.traces.reader import Input, text_rows
-from themis.traces.rows import Gathered
 
 __all__ = ["MACHINE_FORMATS", "read_cluster"]
 

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 if TYPE_CHECKING:
-    from themis.traces.rows import Gathered
+    from themis.traces.gathered import Gathered
 
 
 __all__ = ["attempts_joined", "merge_attempts", "numbered_again"]
@@ -30,7 +30,7 @@ def merge_attempts(gathered: Gathered, content: Sequence[str]) -> pl.DataFrame:
     The accepted rows have job_id, app_id (null for the job itself), submit and ended
     (microseconds), gang_size, serial_time_s and what else `content` names.
     """
-    rows = gathered.rows(unique=None, content=["job_id", "submit", "ended", *content[1:]])
+    rows = gathered.in_order(["job_id", "submit", "ended", *content[1:]])
     again = ~pl.struct("job_id", "ended", *content).is_first_distinct()
     gathered.reject(rows.filter(again), "repeated row", "job_id")
     jobs = _joined(rows.filter(~again), gathered, "submit")

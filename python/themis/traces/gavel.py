@@ -30,9 +30,10 @@ import polars as pl
 
 from themis.errors import TraceError
 from themis.traces.csvtext import CsvHeader, Dialect
+from themis.traces.gathered import kept_problem
 from themis.traces.reader import Input, Reader
 from themis.traces.report import Problem
-from themis.traces.rows import Floats, RowChecks, kept_problem
+from themis.traces.rows import Floats, RowChecks
 from themis.traces.tabular import Table, read_table
 from themis.workload import TraceSource, Workload
 

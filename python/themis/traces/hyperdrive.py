@@ -14,6 +14,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from themis.traces.gathered import Gathered
 from themis.traces.reader import (
     Input,
     Reader,
@@ -22,7 +23,8 @@ from themis.traces.reader import (
     require_columns,
     workload_from_rows,
 )
-from themis.traces.rows import Floats, Gathered
+from themis.traces.rows import Floats
+from themis.traces.same_ids import each_id_once
 from themis.traces.stamps import Clock, since_first
 from themis.workload import TraceSource, Workload
 
@@ -73,7 +75,7 @@ def read(
         }
         gathered.add(checks, columns, work)
     content = ["start_us", "app_id", "job_id", "gang_size", "serial_time_s"]
-    rows = gathered.rows(unique="job_id", content=content)
+    rows = each_id_once(gathered, unique="job_id", content=content)
     if rows.get_column("own_id").n_unique() == rows.height:
         rows = rows.with_columns(job_id="own_id")
     else:

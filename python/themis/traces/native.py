@@ -39,6 +39,7 @@ import numpy as np
 import polars as pl
 
 from themis.errors import TraceError
+from themis.traces.gathered import Gathered
 from themis.traces.native_tables import (
     LEARNING,
     LIMITS,
@@ -54,7 +55,8 @@ from themis.traces.native_tables import (
     written_about,
 )
 from themis.traces.reader import Input, Reader, choice, workload_from_rows
-from themis.traces.rows import Floats, Gathered, RowChecks
+from themis.traces.rows import Floats, RowChecks
+from themis.traces.same_ids import each_id_once
 from themis.traces.schema import APP_ATTRIBUTES, MAX_TIME_S, apps_from_jobs
 from themis.traces.source import digest
 from themis.traces.spans import UNITS, doubt_seconds, from_zero, open_ends, reject_outside
@@ -171,7 +173,8 @@ class _JobTable:
                 self._reject_unknown_apps(checks, apps)
             self._take(checks)
         content = ["submit_s", "job_id", "gang_size", "serial_time_s", "max_gpus", "app_id"]
-        rows = self.gathered.rows(
+        rows = each_id_once(
+            self.gathered,
             unique="job_id",
             content=[*content, "weight", "stopping", "checkpoint_s", *_TEXTS, *LIMITS, *LEARNING],
         )

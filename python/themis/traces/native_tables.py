@@ -10,8 +10,9 @@ import numpy as np
 import polars as pl
 
 from themis.errors import TraceError
+from themis.traces.gathered import Gathered
 from themis.traces.reader import Input, csv_rows, unused_columns
-from themis.traces.rows import Floats, Gathered, RowChecks
+from themis.traces.rows import Floats, RowChecks
 from themis.traces.schema import MAX_GPUS, MAX_WORK_GPU_S, STOPPING
 from themis.workload_files import WORKLOAD_SCHEMA_VERSION
 

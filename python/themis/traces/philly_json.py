@@ -18,10 +18,12 @@ import polars as pl
 
 from themis.errors import TraceError
 from themis.traces.endings import endings, unknown_words
+from themis.traces.gathered import Gathered, kept_problem
 from themis.traces.reader import Input, workload_from_rows
 from themis.traces.repairs import chosen
 from themis.traces.report import Problem
-from themis.traces.rows import Floats, Gathered, Mask, RowChecks, kept_problem
+from themis.traces.rows import Floats, Mask, RowChecks
+from themis.traces.same_ids import each_id_once
 from themis.traces.source import undecodable
 from themis.traces.stamps import Clock, since_first
 from themis.workload import TraceSource, Workload
@@ -87,7 +89,7 @@ def read_job_log(source: Input, about: TraceSource, clock: Clock, *, span: bool)
         "odd": pl.Series(attempts.odd_entries(frame.height)),
     }
     gathered.add(checks, columns, work)
-    rows = gathered.rows(unique="job_id", content=_CONTENT)
+    rows = each_id_once(gathered, unique="job_id", content=_CONTENT)
     rows, origin = since_first(rows, "submit_us", clock)
     gathered.notes.extend(clock.notes())
     kept = [

@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from themis.traces.gathered import Gathered
 from themis.traces.reader import (
     Input,
     csv_rows,
@@ -20,7 +21,7 @@ from themis.traces.reader import (
     require_columns,
     workload_from_rows,
 )
-from themis.traces.rows import Floats, Gathered
+from themis.traces.rows import Floats
 from themis.traces.stamps import Clock, since_first
 from themis.workload import TraceSource, Workload
 
@@ -58,7 +59,7 @@ def read_pollux(source: Input, about: TraceSource, clock: Clock) -> Workload:
         }
         gathered.add(checks, columns, work)
     content = ["submit_us", "duration_s", "gang_size", "stated", "tenant"]
-    rows = gathered.rows(unique=None, content=content)
+    rows = gathered.in_order(content)
     rows, origin = since_first(rows, "submit_us", clock)
     rows = numbered(rows, "philly").with_columns(pl.col("job_id").alias("app_id"))
     gathered.notes.extend(clock.notes())

@@ -13,9 +13,10 @@ import polars as pl
 
 from themis.errors import TraceError
 from themis.traces.csvtext import SHAPE, CsvBlock, CsvHeader, csv_blocks, csv_header
+from themis.traces.gathered import Gathered, kept_problem
 from themis.traces.repairs import chosen
 from themis.traces.report import Problem
-from themis.traces.rows import Gathered, RowChecks, kept_problem
+from themis.traces.rows import RowChecks
 from themis.traces.schema import JOBS, apps_from_jobs
 from themis.traces.source import TraceFile, is_folder
 from themis.workload import TraceSource, Workload

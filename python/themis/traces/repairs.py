@@ -3,7 +3,7 @@
 A rule is named like the class of trouble, with underscores: ``conflicting_id``; ``still_running``
 is the rule of both such classes. The choices of one reading are kept beside the call, not handed
 from function to function, so that every reader, those of other packages included, offers them by
-using :class:`~themis.traces.rows.RowChecks` and :class:`~themis.traces.rows.Gathered`.
+using :class:`~themis.traces.rows.RowChecks` and :class:`~themis.traces.gathered.Gathered`.
 """
 
 from __future__ import annotations

@@ -4,30 +4,40 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import polars as pl
 
 from themis.traces.attempts import attempts_joined, numbered_again
+from themis.traces.gathered import Gathered
 from themis.traces.repairs import chosen, given
-
-if TYPE_CHECKING:
-    from themis.traces.rows import Gathered
+from themis.traces.schema import all_distinct
 
 __all__ = ["each_id_once"]
 
 _SUMMED = ("serial_time_s", "whole_gpu_s")
 
 
-def each_id_once(
-    frame: pl.DataFrame, gathered: Gathered, *, unique: str, content: Sequence[str]
-) -> pl.DataFrame:
-    """Rows of which each has an id of its own, in the same order; the rest is reported.
+def each_id_once(gathered: Gathered, *, unique: str, content: Sequence[str]) -> pl.DataFrame:
+    """Return accepted rows, each id once, sorted by `content`; the rest is reported.
 
-    `frame` is sorted by `content`. Rows that agree in all of it are repetitions of the first; rows
-    that share the id `unique` but differ are attempts of one job, jobs whose id was used again (see
-    :mod:`themis.traces.attempts`), or in conflict.
+    Of rows that agree in all of `content` one is kept. Rows that share the id `unique` but differ
+    are attempts of one job, jobs whose id was used again (see :mod:`themis.traces.attempts`), or in
+    conflict: then the first in the order of `content` is kept, unless a repair was chosen.
+
+    Raises
+    ------
+    TraceError
+        No row is left.
     """
+    frame = gathered.accepted()
+    if all_distinct(frame.get_column(unique)):
+        return frame.sort(*content[: content.index(unique) + 1])
+    return _settled(frame.sort(*content, "file", "line"), gathered, unique, content)
+
+
+def _settled(
+    frame: pl.DataFrame, gathered: Gathered, unique: str, content: Sequence[str]
+) -> pl.DataFrame:
     again = ~pl.struct(content).is_first_distinct()
     copies = frame.filter(again)
     separate = chosen("repeated row") == "separate"

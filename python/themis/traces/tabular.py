@@ -18,6 +18,7 @@ from themis.errors import TraceError
 from themis.traces.attempts import merge_attempts
 from themis.traces.csvtext import CsvHeader
 from themis.traces.endings import endings, unknown_words
+from themis.traces.gathered import Gathered, kept_problem
 from themis.traces.reader import (
     Input,
     Reader,
@@ -30,7 +31,8 @@ from themis.traces.reader import (
 )
 from themis.traces.repairs import given
 from themis.traces.report import Problem
-from themis.traces.rows import Floats, Gathered, RowChecks, kept_problem
+from themis.traces.rows import Floats, RowChecks
+from themis.traces.same_ids import each_id_once
 from themis.traces.schema import MAX_GPUS, MAX_TIME_S
 from themis.traces.spans import UNITS, doubt_seconds, from_zero, open_ends, reject_outside
 from themis.traces.stamps import Clock, since_first
@@ -345,11 +347,13 @@ class _Reading:
         table, gathered = self.table, self.gathered
         content = ["submit", "gang_size", "serial_time_s", "asked_gpus", *table.texts]
         if table.job_id is None:
-            rows = numbered(gathered.rows(unique=None, content=content), table.name)
+            rows = numbered(gathered.in_order(content), table.name)
         elif table.attempts:
             rows = merge_attempts(gathered, content)
         else:
-            rows = gathered.rows(unique="job_id", content=["submit", "job_id", *content[1:]])
+            rows = each_id_once(
+                gathered, unique="job_id", content=["submit", "job_id", *content[1:]]
+            )
         if self.ends is not None:
             rows = self.ends.closed(rows)
         origin = about.origin
