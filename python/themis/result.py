@@ -140,7 +140,6 @@ class Result:
         self,
         directory: str | PathLike[str],
         *,
-        report: bool = False,
         force: bool = False,
         tables: bool = True,
     ) -> Path:
@@ -152,8 +151,6 @@ class Result:
         ----------
         directory
             Created with its parents. An earlier result there is replaced.
-        report
-            Write report.html too.
         force
             Replace a directory that holds other files as well. They are lost.
         tables
@@ -173,10 +170,6 @@ class Result:
         target = path_argument("result: directory", directory, ThemisError)
         with new_directory(target, force=force) as partial:
             self._fill(partial, self.frames if tables else {})
-            if report:
-                from themis.report import write_report  # noqa: PLC0415 - charts load slowly
-
-                write_report(self, partial / "report.html")
         return target
 
     def __repr__(self) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import altair as alt
 import polars as pl
 
-from themis.comparison import Comparison
+from themis.compared import Compared
 from themis.digest import RunDigest
 from themis.metrics.gpu_time import GPU_TIME_PARTS
 from themis.report.distributions import (
@@ -47,7 +47,7 @@ _LETTER = 7
 _SHORT_NUMBER = "format(datum.value, '~s')"
 
 
-def draw_figures(comparison: Comparison) -> list[Figure]:
+def draw_figures(comparison: Compared) -> list[Figure]:
     """Draw every figure for which the runs have data.
 
     Of many labels only some are drawn (:func:`themis.report.many.drawn_part`); the effects of the

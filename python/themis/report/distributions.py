@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import altair as alt
 import polars as pl
 
-from themis.comparison import Comparison
+from themis.compared import Compared
 from themis.digest import RunDigest
 from themis.metrics.curves import cumulative_distribution
 from themis.metrics.statistics import present
@@ -76,7 +76,7 @@ def completion_figure(runs: Sequence[RunDigest]) -> Figure | None:
     )
 
 
-def gain_figure(comparison: Comparison) -> Figure | None:
+def gain_figure(comparison: Compared) -> Figure | None:
     """Draw how the completion time of each app compares to that under the baseline."""
     pairs = comparison.winners(by="app").filter(pl.col("ratio") > 0)
     if pairs.is_empty():

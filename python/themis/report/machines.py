@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import altair as alt
 import polars as pl
 
-from themis.comparison import Comparison
+from themis.compared import Compared
 from themis.digest import RunDigest
 from themis.report.look import WIDTH, Figure, first_of_label, inline, styled, time_unit
 from themis.report.palette import app_colours
@@ -18,7 +18,7 @@ _PANELS = 3
 _LANE, _TALLEST = 22, 240
 
 
-def machine_figure(comparison: Comparison) -> Figure | None:
+def machine_figure(comparison: Compared) -> Figure | None:
     """Draw the machines of a few policies as lanes, coloured by the app that held most of them."""
     runs = [run for run in _chosen(comparison) if not run.curves.occupancy.is_empty()]
     if not runs:
@@ -85,7 +85,7 @@ def _picked(run: RunDigest, drawn: int) -> str:
     return ""
 
 
-def _chosen(comparison: Comparison) -> list[RunDigest]:
+def _chosen(comparison: Compared) -> list[RunDigest]:
     """Return the first run of each label; of many labels, of the first two and the baseline."""
     runs = first_of_label(comparison.runs)
     if len(runs) <= _PANELS:

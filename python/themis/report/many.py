@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import polars as pl
 
-from themis.comparison import Comparison
+from themis.compared import Compared
 
 __all__ = ["MANY", "drawn_part"]
 
@@ -23,7 +23,7 @@ _EXTREMES = (
 """Metrics, and whether the largest is meant: those whose runs are drawn."""
 
 
-def drawn_part(comparison: Comparison) -> Comparison:
+def drawn_part(comparison: Compared) -> Compared:
     """Return the runs that the figures show: all, or of many labels the telling ones.
 
     Those are the baseline, then the labels with the least worst rho, the least mean completion

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from themis.comparison import Comparison
+from themis.compared import Compared
 from themis.digest import RunDigest, app_rows, digest
 from themis.errors import ThemisError
 from themis.report.drawing import inlined, png, svg
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Reportable", "figures", "write_report"]
 
-Reportable = Result | Comparison | Iterable[Result]
+Reportable = Result | Compared | Iterable[Result]
 """What a report can be about."""
 
 _FORMATS = ("png", "svg")
@@ -102,9 +102,9 @@ def figures(
     return files
 
 
-def _gathered(subject: Reportable) -> Comparison:
+def _gathered(subject: Reportable) -> Compared:
     """All runs of the subject side by side; of its results only the digests are kept."""
-    if isinstance(subject, Comparison):
+    if isinstance(subject, Compared):
         return subject
     runs, apps = [], []
     for result in [subject] if isinstance(subject, Result) else subject:
@@ -118,7 +118,7 @@ def _gathered(subject: Reportable) -> Comparison:
         frame.with_columns(pl.lit(run.label).alias("policy"))
         for run, frame in zip(runs, apps, strict=True)
     ]
-    return Comparison(runs, pl.concat(rows), results={})
+    return Compared(runs, pl.concat(rows))
 
 
 def _told_apart(runs: list[RunDigest]) -> list[RunDigest]:
@@ -143,14 +143,14 @@ def _told_apart(runs: list[RunDigest]) -> list[RunDigest]:
     return [replace(run, label=label) for run, label in zip(runs, labels, strict=True)]
 
 
-def draw(comparison: Comparison) -> list[Figure]:
+def draw(comparison: Compared) -> list[Figure]:
     """Draw the figures of a report."""
     from themis.report.charts import draw_figures  # noqa: PLC0415 - altair loads slowly
 
     return draw_figures(comparison)
 
 
-def _render(comparison: Comparison) -> str:
+def _render(comparison: Compared) -> str:
     runs, labels = comparison.runs, comparison.policies
     many, drawn = len(labels) > MANY, drawn_part(comparison)
     return rendered(

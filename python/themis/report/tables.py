@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from themis.comparison import Comparison
+from themis.compared import Compared
 from themis.digest import RunDigest
 from themis.metrics.catalogue import CATALOGUE, HEADLINES, Better, Metric, Unit
 from themis.report.wording import worded
@@ -81,7 +81,7 @@ def metric_rows(runs: Sequence[RunDigest], *, headline: bool) -> list[Row]:
     return rows
 
 
-def winners_of(comparison: Comparison, *, extremes: Sequence[str]) -> Winners | None:
+def winners_of(comparison: Compared, *, extremes: Sequence[str]) -> Winners | None:
     """Count who finished sooner and later than under the baseline; name users and apps for some.
 
     None for a single policy, and for runs on different workloads.
