@@ -12,7 +12,6 @@ import polars as pl
 
 from themis.claims import Claims
 from themis.cluster import Cluster
-from themis.errors import ScenarioError
 from themis.job_speeds import JobSpeeds, job_speeds
 from themis.profiles import COLD_START, Profile, ProfileInput, read_profiles
 from themis.traces.schema import LOSS, STOPPING
@@ -39,7 +38,8 @@ class CoreColumns:
     apps
         arrival_us (int64), stopping (uint8: position in `themis.traces.schema.STOPPING`), jobs
         (uint32: how many), max_gpus (uint32; 2^32 - 1: no cap), target_loss (float64; NaN: none),
-        claimed_work, claimed_slowdown and claimed_excess (float64: factors of bids).
+        weight (float64), claimed_work, claimed_slowdown and claimed_excess (float64: factors of
+        bids).
     jobs
         submit_us (int64), work_gpu_us (float64: on the fastest type that the job may use), gang and
         max (uint32), profile (uint32: row of `slowdowns`), speeds (uint32: row of `speeds.table`),
@@ -79,9 +79,8 @@ def workload_columns(
     Raises
     ------
     ScenarioError
-        An app has a weight other than 1, or a profile is invalid.
+        A profile is invalid.
     """
-    _refuse_what_is_missing(workload)
     known, own_speeds = read_profiles(profiles)
     names = sorted(known)
     apps, jobs = workload.apps, jobs_by_app(workload)
@@ -99,6 +98,7 @@ def workload_columns(
             "jobs": counts.to_numpy().astype(np.uint32),
             "max_gpus": apps.get_column("max_gpus").fill_null(_NO_CAP).to_numpy().astype(np.uint32),
             "target_loss": _numbers(apps.get_column("target_loss")),
+            "weight": apps.get_column("weight").to_numpy(),
             **claimed.columns(),
         },
         jobs={
@@ -147,15 +147,6 @@ def jobs_by_app(workload: Workload) -> pl.DataFrame:
         .with_columns(pl.coalesce("profile", "app_profile").alias("profile"))
         .drop("app_profile")
     )
-
-
-def _refuse_what_is_missing(workload: Workload) -> None:
-    weighted = workload.apps.filter(pl.col("weight") != 1.0)
-    if weighted.height:
-        app, weight = weighted.select("app_id", "weight").row(0)
-        raise ScenarioError(
-            f"app {app!r}: weight is {weight}: this version shares equally, expected 1"
-        )
 
 
 def _notes(workload: Workload, gangs: pl.Series, known: Mapping[str, Profile]) -> tuple[str, ...]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping
 
+import polars as pl
+
 from themis import _core
 from themis.agent_driver import anew, choose_agents, drivers
 from themis.agents import Agent, Agents
@@ -77,9 +79,8 @@ def simulate(  # noqa: PLR0913 - the contract's signature
     Raises
     ------
     ScenarioError
-        `workload` or `cluster` is of another type, a setting is unknown or out of range, or the
-        workload has weights, which this version lacks; a profile is invalid; `agents` names no app,
-        or has something else than a new agent.
+        `workload` or `cluster` is of another type, or a setting is unknown or out of range; a
+        profile is invalid; `agents` names no app, or has something else than a new agent.
     PolicyError
         The policy is unknown or unfit.
     PolicyAnswerError
@@ -140,6 +141,7 @@ def simulate(  # noqa: PLR0913 - the contract's signature
             "origin": workload.source.origin,
             "apps": workload.apps.height,
             "jobs": workload.jobs.height,
+            "weighted_apps": workload.apps.filter(pl.col("weight") != 1.0).height,
             "notes": list(workload.notes),
         },
         "app_states": _counts(frames["apps"]["state"].to_list()),

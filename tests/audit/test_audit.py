@@ -9,6 +9,7 @@ import pytest
 from tests.audit.audit import audit
 from tests.differential.small import Job, Search, play, workload
 
+import themis
 from themis.auditing.rules import RULES
 from themis.cluster import Cluster
 from themis.policies import POLICIES
@@ -121,6 +122,19 @@ def test_forgeries_are_found(table: str, edit: Edit, check: str) -> None:
     assert not forged.equals(result.frames[table])
     frames = {**result.frames, table: forged}
     assert check in found(Result(frames=frames, manifest=result.manifest))
+
+
+def test_forged_weights_are_found() -> None:
+    result = play(CLUSTER, JOBS, "tiresias", lease_s=10.0, weights={"a": 3.0})
+    light, heavy = (
+        themis.audit(Result(result.frames, result.manifest), workload(JOBS, weights=weights))
+        for weights in (None, {"a": 3.0})
+    )
+    assert {one.rule for one in light.findings} == {"contention_is_that_of_the_lives"}
+    assert heavy.passed
+    unknown = themis.audit(Result(result.frames, result.manifest))
+    assert unknown.passed
+    assert "contention_is_that_of_the_lives" in unknown.skipped
 
 
 def test_every_rule_finds_some_forgery() -> None:

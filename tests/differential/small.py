@@ -44,11 +44,17 @@ class Search(NamedTuple):
 
 
 def workload(
-    jobs: Sequence[Job], *, first: Sequence[str] = (), searches: Mapping[str, Search] | None = None
+    jobs: Sequence[Job],
+    *,
+    first: Sequence[str] = (),
+    searches: Mapping[str, Search] | None = None,
+    weights: Mapping[str, float] | None = None,
+    owners: Mapping[str, str] | None = None,
 ) -> Workload:
     """Return the workload of these jobs; apps in `first` are done with their first job.
 
-    `searches` says by app what its scheduler is; the others are done with their last job.
+    `searches` says by app what its scheduler is; the others are done with their last job. `weights`
+    and `owners`, its tenant, are by app too; 1 and none for others.
     """
     found = {**dict.fromkeys(first, Search("first")), **(searches or {})}
     table = pl.DataFrame(
@@ -78,10 +84,10 @@ def workload(
         {
             "app_id": names,
             "user": none,
-            "tenant": none,
+            "tenant": pl.Series([(owners or {}).get(name) for name in names], dtype=pl.String),
             "arrival_s": [float(arrival[name]) for name in names],
             "stopping": [kind.stopping for kind in kinds],
-            "weight": [1.0] * len(names),
+            "weight": [(weights or {}).get(name, 1.0) for name in names],
             "profile": none,
             "gpu_types": none,
             "max_gpus": pl.Series([kind.max_gpus for kind in kinds], dtype=pl.Int64),
@@ -98,12 +104,14 @@ def play(
     *,
     first: Sequence[str] = (),
     searches: Mapping[str, Search] | None = None,
+    weights: Mapping[str, float] | None = None,
+    owners: Mapping[str, str] | None = None,
     **settings: Any,  # noqa: ANN401 - each setting has its own type
 ) -> Result:
     """Return what a policy does with these jobs; switches are free unless `settings` say more."""
     where = Cluster.parse(cluster) if isinstance(cluster, str) else cluster
     return themis.simulate(
-        workload(jobs, first=first, searches=searches),
+        workload(jobs, first=first, searches=searches, weights=weights, owners=owners),
         where,
         policy=policy,
         **{**FREE_SWITCHES, **settings},

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.differential.reference import reference_schedule
+from tests.differential.reference_shares import Life, reference_contention
 from tests.differential.small import Job, play, spans
 
 from themis.cluster import Cluster
@@ -76,3 +78,18 @@ def test_las_of_single_gpu_jobs_on_many_machines(jobs: list[Job], machines: int)
     spec = f"{machines}x1"
     expected = reference_schedule(Cluster.parse(spec), ones, "tiresias", 10.0)
     assert spans(play(spec, ones, "tiresias", lease_s=10.0)) == expected
+
+
+@RUNS
+@given(lone_jobs(), st.lists(st.sampled_from([0.1, 0.3, 1.0, 2.5, 1e6]), min_size=9, max_size=9))
+def test_contention_by_weight(jobs: list[Job], weights: list[float]) -> None:
+    schedule = reference_schedule(Cluster.parse("1x4"), jobs, "fifo")
+    by_app = {job.job_id: weight for job, weight in zip(jobs, weights, strict=False)}
+    lives = {
+        job.job_id: Life(round(job.submit_s * 1e6), round(end * 1e6), by_app[job.job_id])
+        for job in jobs
+        if job.work_gpu_s > 0 and (end := schedule[job.job_id][1]) is not None
+    }
+    result = play("1x4", jobs, "fifo", weights=by_app)
+    told = {app: n for app, n in result.apps.select("app_id", "n_avg").rows() if n is not None}
+    assert told == pytest.approx(reference_contention(lives), rel=1e-13)

@@ -45,7 +45,11 @@ def inputs(draw: st.DrawFn) -> Inputs:
     load = workload(listed, first=first)
     wanted = st.sampled_from([None, "a", "b", "a|b"])
     types = [draw(wanted) for _ in range(load.apps.height)]
-    apps = load.apps.with_columns(gpu_types=pl.Series(types, dtype=pl.String))
+    heft = st.sampled_from([1.0, 1.0, 0.1, 3.0])
+    weights = [draw(heft) for _ in types]
+    apps = load.apps.with_columns(
+        gpu_types=pl.Series(types, dtype=pl.String), weight=pl.Series(weights, dtype=pl.Float64)
+    )
     costs = st.sampled_from([0.0, 2.0])
     options = {
         "policy": draw(st.sampled_from(["themis", *(policy.name for policy in POLICIES)])),

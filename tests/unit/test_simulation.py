@@ -58,13 +58,6 @@ def test_unknown_settings_are_refused_with_the_nearest_one() -> None:
         play("1x1", ONE, "themis", fairness_knob=1.5)
 
 
-def test_weights_are_refused_where_they_would_be_ignored() -> None:
-    load = workload(ONE)
-    heavy = Workload(apps=load.apps.with_columns(weight=pl.lit(2.0)), jobs=load.jobs)
-    with pytest.raises(ScenarioError, match=r"app 'a': weight is 2\.0"):
-        themis.simulate(heavy, Cluster.parse("1x1"))
-
-
 def test_profiles_of_ones_own() -> None:
     # Two machines in one rack at 0.4: 80 / (2 x 0.4) = 100.
     jobs = [Job("a", 0, 2, 80, profile="mine")]

@@ -90,7 +90,12 @@ def test_rows_are_put_in_canonical_order() -> None:
         ("jobs", "submit_s", 9.0, "expected the submission of the app's earliest job"),
         ("apps", "arrival_s", 9.0, "expected no later than the app's earliest job"),
         ("apps", "arrival_s", -9.0, "arrival_s is -9.0: expected 0 or more"),
-        ("apps", "weight", 0.0, "weight is 0.0: expected a positive weight"),
+        *(
+            ("apps", "weight", bad, f"weight is {bad}: expected a weight from 1e-09 to 1e+09")
+            for bad in (0.0, -1.0, 1e10)
+        ),
+        ("apps", "weight", math.nan, "weight is nan: expected a number"),
+        ("apps", "weight", math.inf, "weight is inf: expected a number"),
         ("apps", "stopping", "hyperband", "expected one of all, first, successive_halving"),
         ("apps", "max_gpus", 0, "max_gpus is 0: expected 1 to 1000000, or null"),
         ("apps", "max_gpus", 1, "max_gpus is 1: expected the largest gang of its jobs or more"),

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import bisect
-from itertools import accumulate, pairwise
-
 import polars as pl
 
 from themis.auditing.run import Run, problems, us
 
 __all__ = [
     "auctions_are_in_order",
-    "contention_is_that_of_the_lives",
     "figures_are_finite",
     "rho_is_its_definition",
 ]
@@ -20,43 +16,6 @@ __all__ = [
 def _differ(one: pl.Expr, other: pl.Expr) -> pl.Expr:
     most = pl.max_horizontal(1.0, one.abs(), other.abs())
     return (one - other).abs() > 1e-9 * most
-
-
-def contention_is_that_of_the_lives(run: Run) -> pl.DataFrame:
-    """n_avg is the mean number of active apps between an app's arrival and its end, 1 at least."""
-    lives = run.active.select("app_id", "arrival_us", "gpu_end_us")
-    turns = sorted(
-        [(start, 1) for start in lives["arrival_us"]] + [(end, -1) for end in lives["gpu_end_us"]]
-    )
-    times: list[int] = [at for at, _ in turns]
-    counts: list[int] = list(accumulate(change for _, change in turns))
-    lasts = [after - at for at, after in pairwise(times)]
-    # Whole numbers without a limit: app-microseconds of long traces need more than 64 bits.
-    areas = [0, *accumulate(count * last for count, last in zip(counts, lasts, strict=False))]
-
-    def area(at: int) -> int:
-        last = bisect.bisect_right(times, at) - 1
-        return areas[last] + counts[last] * (at - times[last])
-
-    n_avg = [
-        max(1.0, (area(end) - area(start)) / (end - start)) if end > start else None
-        for start, end in lives.select("arrival_us", "gpu_end_us").rows()
-    ]
-    truth = lives.with_columns(n_avg_of_lives=pl.Series(n_avg, dtype=pl.Float64))
-    apps = run.apps.select("app_id", "n_avg").join(
-        truth, on="app_id", how="left", maintain_order="left"
-    )
-    told, found = pl.col("n_avg"), pl.col("n_avg_of_lives")
-    return problems(
-        apps,
-        {
-            "below 1": told < 1,
-            "has no work for GPUs by then": told.is_not_null() & pl.col("arrival_us").is_null(),
-            "is missing": told.is_null() & pl.col("arrival_us").is_not_null(),
-            "not that of arrivals and ends": _differ(told, found),
-        },
-        *apps.columns,
-    )
 
 
 def rho_is_its_definition(run: Run) -> pl.DataFrame:

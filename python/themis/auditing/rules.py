@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from themis.auditing import accounts, fairness, of_gpus, states
+from themis.auditing import accounts, contention, fairness, of_gpus, states
 from themis.auditing.report import AuditReport, Finding
 from themis.auditing.run import Run
 from themis.cluster import Cluster
@@ -33,6 +33,8 @@ class Rule:
     looks_ahead: bool = False
     """True for a rule that counts jobs still to come when the run ended: which of them could run is
     known from workload and cluster only."""
+    needs_weights: bool = False
+    """True for a rule that must know the weights of the apps."""
 
     @property
     def name(self) -> str:
@@ -51,7 +53,8 @@ class Rule:
         cluster = run.cluster is not None or not self.needs_cluster
         agents = self.holds_with_agents or not run.has_agents
         ahead = run.knows_what_is_to_come or not self.looks_ahead
-        return workload and cluster and agents and ahead
+        weights = run.knows_weights or not self.needs_weights
+        return workload and cluster and agents and ahead and weights
 
 
 RULES = (
@@ -79,7 +82,12 @@ RULES = (
     Rule(accounts.use_is_in_order),
     Rule(accounts.use_is_that_of_the_leases, holds_with_agents=False, looks_ahead=True),
     Rule(accounts.gpu_seconds_of_use_add_up),
-    Rule(fairness.contention_is_that_of_the_lives, holds_with_agents=False, looks_ahead=True),
+    Rule(
+        contention.contention_is_that_of_the_lives,
+        holds_with_agents=False,
+        looks_ahead=True,
+        needs_weights=True,
+    ),
     Rule(fairness.rho_is_its_definition, holds_with_agents=False, looks_ahead=True),
     Rule(fairness.auctions_are_in_order),
     Rule(fairness.figures_are_finite),

@@ -159,6 +159,26 @@ class Run:
         arrived = pl.col("arrival_us") <= self.end_us
         return self.apps.filter(arrived & pl.col("gpu_end_us").is_not_null())
 
+    @property
+    def knows_weights(self) -> bool:
+        """Whether the weights of the apps are known: all are 1, or there is the workload."""
+        told = self.result.manifest.get("workload")
+        weighted = told.get("weighted_apps") if isinstance(told, Mapping) else 0
+        return self.workload is not None or not weighted
+
+    @cached_property
+    def weights(self) -> pl.DataFrame:
+        """The apps with their `weight`."""
+        if self.workload is None:
+            return self.result.apps.select("app_id", weight=1.0)
+        return self.workload.apps.select("app_id", "weight")
+
+    @property
+    def tenants(self) -> Mapping[str, Mapping[str, object]] | None:
+        """What each tenant was given, by name; None where all apps are alike."""
+        tenants = self.result.manifest.get("tenants")
+        return tenants if isinstance(tenants, Mapping) else None
+
     @cached_property
     def held(self) -> pl.DataFrame:
         """GPUs of each app from `at_us` on until its next row, sorted by app and time."""

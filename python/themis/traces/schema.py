@@ -17,7 +17,9 @@ __all__ = [
     "LOSS",
     "MAX_GPUS",
     "MAX_TIME_S",
+    "MAX_WEIGHT",
     "MAX_WORK_GPU_S",
+    "MIN_WEIGHT",
     "NULLABLE",
     "STATUSES",
     "STOPPING",
@@ -87,6 +89,9 @@ STATUSES = ("completed", "cancelled", "failed", "unknown")
 
 MAX_GPUS = 1_000_000
 """Largest gang that is believed."""
+
+MIN_WEIGHT, MAX_WEIGHT = 1e-9, 1e9
+"""Weights of apps, and of tenants, that still divide a cluster."""
 
 MAX_TIME_S = 1e11
 """Largest time or duration that is believed (3,170 years)."""
@@ -220,7 +225,8 @@ def _check_values(apps: pl.DataFrame, jobs: pl.DataFrame) -> None:
         _refuse(table, frame, key, pl.col(key) == "", "an id that is not empty")
     for column in ("arrival_s",):
         _refuse("apps", apps, column, pl.col(column) < 0, "0 or more")
-    _refuse("apps", apps, "weight", pl.col("weight") <= 0, "a positive weight")
+    outside = ~pl.col("weight").is_between(MIN_WEIGHT, MAX_WEIGHT)
+    _refuse("apps", apps, "weight", outside, f"a weight from {MIN_WEIGHT:g} to {MAX_WEIGHT:g}")
     allowed = pl.col("stopping").is_in(list(STOPPING))
     _refuse("apps", apps, "stopping", ~allowed, f"one of {', '.join(STOPPING)}")
     for column in ("submit_s", "serial_time_s", "gang_size", "checkpoint_s"):

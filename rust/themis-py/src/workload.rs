@@ -18,7 +18,7 @@ const STOPPING: [SchedulerKind; 5] = [
 ];
 
 /// App columns: arrival in microseconds, stopping rule, number of jobs, most GPUs in all, and the
-/// target loss (NaN: none); the factors of its claims.
+/// target loss (NaN: none), weight; the factors of its claims.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 struct AppInput<'py> {
@@ -27,6 +27,7 @@ struct AppInput<'py> {
     jobs: PyReadonlyArray1<'py, u32>,
     max_gpus: PyReadonlyArray1<'py, u32>,
     target_loss: PyReadonlyArray1<'py, f64>,
+    weight: PyReadonlyArray1<'py, f64>,
     claimed_work: PyReadonlyArray1<'py, f64>,
     claimed_slowdown: PyReadonlyArray1<'py, f64>,
     claimed_excess: PyReadonlyArray1<'py, f64>,
@@ -69,7 +70,8 @@ impl Workload {
     ) -> PyResult<Self> {
         let known =
             Known { profiles: read_profiles(&slowdowns)?, speeds: read_speeds(&speeds, &mixes)? };
-        let mut specs = themis_sim::Workload { apps: read_apps(&apps)?, jobs: Vec::new() };
+        let mut specs =
+            themis_sim::Workload { apps: read_apps(&apps)?, jobs: Vec::new(), tenants: Vec::new() };
         let owners = specs.apps.iter().zip(0..).flat_map(|(app, n)| app.job_ids().map(move |_| n));
         specs.jobs = read_jobs(&jobs, owners, &known)?;
         specs.check().map_err(|error| sim_error(&error))?;
@@ -124,11 +126,11 @@ fn read_profiles(slowdowns: &PyReadonlyArray2<'_, f64>) -> PyResult<Vec<Profile>
 fn read_apps(apps: &AppInput<'_>) -> PyResult<Vec<AppSpec>> {
     let (arrival_us, stopping) = (apps.arrival_us.as_array(), apps.stopping.as_array());
     let (jobs, max_gpus) = (apps.jobs.as_array(), apps.max_gpus.as_array());
-    let target_loss = apps.target_loss.as_array();
+    let (target_loss, weight) = (apps.target_loss.as_array(), apps.weight.as_array());
     let rows = arrival_us.len();
     let claims = [&apps.claimed_work, &apps.claimed_slowdown, &apps.claimed_excess];
     let claims = claims.map(|column| column.as_array());
-    let same = [stopping.len(), jobs.len(), max_gpus.len(), target_loss.len()];
+    let same = [stopping.len(), jobs.len(), max_gpus.len(), target_loss.len(), weight.len()];
     if same.into_iter().chain(claims.map(|c| c.len())).any(|len| len != rows) {
         return Err(TraceError::new_err("app columns differ in length"));
     }
@@ -148,6 +150,8 @@ fn read_apps(apps: &AppInput<'_>) -> PyResult<Vec<AppSpec>> {
                 jobs: jobs[row],
                 max_gpus: max_gpus[row],
                 target_loss: known(target_loss[row]),
+                weight: weight[row],
+                tenant: 0,
                 claim: Claim {
                     work: claims[0][row],
                     slowdown: claims[1][row],

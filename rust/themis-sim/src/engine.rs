@@ -180,7 +180,8 @@ impl<'w> Engine<'w> {
         let total = state.tenures.gpus();
         let used = total - state.tenures.free().total();
         let waiting = state.active.len() as u32 - state.tally.holding;
-        state.log.usage(state.now_us, total, used, state.contention.now(), waiting);
+        let active = state.active.len() as u32;
+        state.log.usage(state.now_us, total, used, active, waiting);
         Ok(())
     }
 
@@ -223,12 +224,11 @@ impl<'w> Engine<'w> {
             let number = self.next_app as u32;
             if state.apps[self.next_app].unfinished_gpu > 0 {
                 state.active.push(number);
-                state.contention.change(state.now_us, 1);
+                state.contention.join(state.now_us, app);
             }
             // The app itself counts from its arrival on, so that nothing has passed yet.
-            let areas = (&state.contention, &state.supply);
             state.apps[self.next_app].areas_then =
-                (areas.0.area_at(state.now_us), areas.1.area_at(state.now_us));
+                (state.contention.area_at(state.now_us, app), state.supply.area_at(state.now_us));
             self.next_app += 1;
             review(state, number, News::default(), leases)?;
         }
@@ -266,7 +266,7 @@ impl<'w> Engine<'w> {
             self.idle_wakes = 0;
         }
         if let Some(auction) = &plan.auction {
-            let active = state.contention.now();
+            let active = state.active.len() as u32;
             state.log.auction(state.now_us, offer.total(), active, auction);
         }
         carry_out(state, &offer, plan, policy.leases());

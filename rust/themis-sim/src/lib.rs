@@ -18,6 +18,7 @@
 
 mod apply;
 mod capacity;
+mod contention;
 mod draws;
 mod engine;
 mod error;
@@ -35,6 +36,7 @@ mod search;
 mod settings;
 mod settle;
 mod state;
+mod sum;
 mod tenure;
 mod view;
 mod workload;
@@ -53,4 +55,4 @@ pub use settings::{LeaseMode, Settings};
 pub use state::Agents;
 pub use themis_core::schedulers::{AppScheduler, Failed, SchedulerKind, SchedulerRules};
 pub use view::{Candidate, View};
-pub use workload::{AppSpec, Claim, JobSpec, Workload};
+pub use workload::{AppSpec, Claim, JobSpec, Tenant, Workload};

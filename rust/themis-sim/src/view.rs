@@ -80,6 +80,12 @@ impl<'a> View<'a> {
         self.state.active.iter().copied()
     }
 
+    /// 1 over an app's fair share at present: with equal weights and no tenants, the number of
+    /// active apps.
+    pub fn contention(&self, app: u32) -> f64 {
+        self.state.contention.now(&self.state.workload.apps[app as usize])
+    }
+
     /// When an app arrived.
     pub fn arrival_us(&self, app: u32) -> i64 {
         self.state.apps[app as usize].arrival_us
@@ -89,11 +95,6 @@ impl<'a> View<'a> {
     pub fn fair_time_s(&self, app: u32, n: f64) -> f64 {
         let share = FairShare { n_avg: n, gpus: f64::from(self.topology().gpus()), part: 1.0 };
         self.state.t_id_read_s(app, TIdReading::DemandCapped, share).max(f64::MIN_POSITIVE)
-    }
-
-    /// Number of active apps.
-    pub fn active(&self) -> usize {
-        self.state.active.len()
     }
 
     /// GPU-microseconds that an app has held so far.

@@ -19,6 +19,10 @@ pub struct AppSpec {
     pub target_loss: Option<f64>,
     /// What it makes of the truth in its bids.
     pub claim: Claim,
+    /// Its part of what its tenant has, among the active apps of that tenant.
+    pub weight: f64,
+    /// Position in [`Workload::tenants`]; 0 where there are none.
+    pub tenant: u32,
     /// Number of its first job.
     pub first_job: u32,
     /// How many jobs it has.
@@ -30,6 +34,15 @@ impl AppSpec {
     pub fn job_ids(&self) -> std::ops::Range<u32> {
         self.first_job..self.first_job + self.jobs
     }
+}
+
+/// Apps that share what one owner has.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tenant {
+    /// Its part of what no active tenant is guaranteed.
+    pub weight: f64,
+    /// The part of the cluster that it has whoever else is active.
+    pub guaranteed: f64,
 }
 
 /// By what an app's bids differ from the truth, in error or on purpose: factors.
@@ -81,6 +94,15 @@ pub struct JobSpec {
     pub bracket: u32,
 }
 
+/// Shares that differ by less are the same.
+const DUST: f64 = 1e-9;
+const WEIGHTS: &str = "a number from 1e-9 to 1e9";
+
+/// Weights so far apart still divide a cluster.
+fn is_weight(weight: f64) -> bool {
+    (1e-9..=1e9).contains(&weight)
+}
+
 /// Apps numbered by (arrival, app id) and jobs numbered app by app.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Workload {
@@ -88,6 +110,8 @@ pub struct Workload {
     pub apps: Vec<AppSpec>,
     /// The jobs.
     pub jobs: Vec<JobSpec>,
+    /// The tenants; none: all apps are alike.
+    pub tenants: Vec<Tenant>,
 }
 
 impl Workload {
@@ -120,11 +144,18 @@ impl Workload {
             if app.target_loss.is_some_and(|loss| !loss.is_finite()) {
                 return refuse("target_loss", format!("{:?}", app.target_loss), "a finite number");
             }
+            if !is_weight(app.weight) {
+                return refuse("weight", app.weight.to_string(), WEIGHTS);
+            }
+            if app.tenant as usize >= self.tenants.len().max(1) {
+                return refuse("tenant", app.tenant.to_string(), "the number of a tenant");
+            }
             if !app.claim.is_valid() {
                 return refuse("claim", format!("{:?}", app.claim), "factors of 0 or more");
             }
             next_job += app.jobs;
         }
+        self.check_tenants()?;
         if next_job as usize != self.jobs.len() {
             return Err(SimError::Workload {
                 what: "job",
@@ -136,6 +167,30 @@ impl Workload {
         }
         self.jobs.iter().enumerate().try_for_each(|(index, job)| self.check_job(index, job))?;
         self.apps.iter().enumerate().try_for_each(|(index, app)| self.check_sum(index, app))
+    }
+
+    fn check_tenants(&self) -> Result<(), SimError> {
+        for (index, tenant) in self.tenants.iter().enumerate() {
+            let refuse = |field, value: f64, expected| {
+                let value = value.to_string();
+                Err(SimError::Workload { what: "tenant", index, field, value, expected })
+            };
+            if !is_weight(tenant.weight) {
+                return refuse("weight", tenant.weight, WEIGHTS);
+            }
+            if !(0.0..=1.0).contains(&tenant.guaranteed) {
+                return refuse("guaranteed", tenant.guaranteed, "a share from 0 to 1");
+            }
+        }
+        let all: f64 = self.tenants.iter().map(|tenant| tenant.guaranteed).sum();
+        let expected = "1 at most for all tenants together, less where one has none";
+        let left = self.tenants.iter().all(|tenant| tenant.guaranteed > 0.0) || all < 1.0 - DUST;
+        if all <= 1.0 + DUST && left {
+            return Ok(());
+        }
+        let index = self.tenants.len() - 1;
+        let value = all.to_string();
+        Err(SimError::Workload { what: "tenant", index, field: "guaranteed", value, expected })
     }
 
     /// GPU time of an app is counted in 64-bit microseconds.

@@ -1,12 +1,13 @@
 //! Dominant resource fairness (Ghodsi et al., NSDI 2011) of the GPUs held at one time.
 
 use super::greedy::{one_step, serve};
+use super::in_order::millionths;
 use super::{Plan, Policy};
 use crate::view::View;
 
 /// The app with the smallest share of the cluster's GPUs goes first and takes one step, one GPU
 /// for a job that runs or a gang for one that waits; then the next. GPUs are the only resource, so
-/// the share is the number of GPUs held, those just granted included and those whose lease just
+/// the share is the number of GPUs held over the app's fair share, those just granted included and those whose lease just
 /// ended not. Ties: the app with the fewest of the latter, so that equal apps take turns; then
 /// earlier arrival, then app id. No other past counts.
 #[derive(Clone, Copy, Debug)]
@@ -20,7 +21,8 @@ impl Policy for Drf {
     fn decide(&mut self, view: &View<'_>) -> Plan {
         let apps = view.wanting().map(|app| view.app(app));
         serve(view, apps, one_step, |candidate, _| {
-            (candidate.state.held_gpus(), candidate.state.previous_gpus())
+            let share = |gpus: u32| millionths(f64::from(gpus) * view.contention(candidate.app));
+            (share(candidate.state.held_gpus()), share(candidate.state.previous_gpus()))
         })
     }
 }

@@ -1,5 +1,6 @@
 //! One app's life.
 
+use crate::sum::Sum;
 use crate::workload::{AppSpec, JobSpec};
 use themis_core::app::{Demand, OwnGpus, Stopping};
 use themis_core::fairness::{TIdReading, ideal_time, ideal_time_first};
@@ -7,7 +8,7 @@ use themis_core::fairness::{TIdReading, ideal_time, ideal_time_first};
 /// What an app shared, on average over its life: the `R_C` and `N_avg` of its ideal time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FairShare {
-    /// Active apps.
+    /// Contention.
     pub(crate) n_avg: f64,
     /// GPUs of the cluster.
     pub(crate) gpus: f64,
@@ -41,7 +42,7 @@ pub(crate) struct AppRun {
     /// What was submitted so far, finished or not.
     submitted: Vec<Demand>,
     /// App- and GPU-microseconds of contention and capacity when it arrived.
-    pub(crate) areas_then: (i128, i128),
+    pub(crate) areas_then: (Sum, Sum),
     pub(crate) share: FairShare,
     pub(crate) first_gpu_us: Option<i64>,
     pub(crate) end_us: Option<i64>,
@@ -73,7 +74,7 @@ impl AppRun {
             expired: 0,
             counted: (false, false),
             submitted: Vec::new(),
-            areas_then: (0, 0),
+            areas_then: (Sum::default(), Sum::default()),
             share: FairShare { n_avg: 1.0, gpus: 1.0, part: 1.0 },
             first_gpu_us: None,
             end_us: None,

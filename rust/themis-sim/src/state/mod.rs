@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::capacity::{Capacity, Cluster};
+use crate::contention::Contention;
 use crate::level::Level;
 use crate::log::Recorder;
 use crate::queue::{Ends, Expiries};
@@ -59,8 +60,8 @@ pub(crate) struct State<'w> {
     pub(crate) capacity: Capacity,
     /// How much it has.
     pub(crate) supply: Level,
-    /// How many apps are active.
-    pub(crate) contention: Level,
+    /// How many apps share it.
+    pub(crate) contention: Contention,
     pub(crate) tenures: Tenures,
     pub(crate) clock: LeaseClock,
     pub(crate) ends: Ends,
@@ -112,7 +113,7 @@ impl<'w> State<'w> {
             ended_jobs: 0,
             capacity: Capacity::new(cluster, &settings),
             supply: Level::default(),
-            contention: Level::default(),
+            contention: Contention::new(&workload.tenants),
             tenures: Tenures::new(Arc::clone(&topology)),
             clock: LeaseClock::new(&settings),
             ends: Ends::default(),
@@ -295,7 +296,7 @@ impl<'w> State<'w> {
         self.apps[app as usize].share = self.share(app);
         if let Ok(at) = self.active.binary_search(&app) {
             self.active.remove(at);
-            self.contention.change(self.now_us, -1);
+            self.contention.leave(self.now_us, &self.workload.apps[app as usize]);
         }
     }
 
@@ -318,19 +319,17 @@ impl<'w> State<'w> {
 
     /// Brings the count of GPUs up to what the cluster has now.
     pub(crate) fn count_gpus(&mut self) {
-        let by = self.tenures.gpus() as i32 - self.supply.now() as i32;
-        if by != 0 {
-            self.supply.change(self.now_us, by);
-        }
+        self.supply.set(self.now_us, f64::from(self.tenures.gpus()));
     }
 
     /// What an app that has arrived has shared so far.
     pub(crate) fn share(&self, app: u32) -> FairShare {
         let run = &self.apps[app as usize];
-        let (apps_then, gpus_then) = run.areas_then;
-        let gpus = self.supply.mean(run.arrival_us, gpus_then, self.now_us);
+        let (contention_then, gpus_then) = run.areas_then;
+        let gpus = self.supply.mean(run.arrival_us, gpus_then, self.now_us).max(1.0);
+        let spec = &self.workload.apps[app as usize];
         FairShare {
-            n_avg: self.contention.mean(run.arrival_us, apps_then, self.now_us),
+            n_avg: self.contention.mean(spec, contention_then, self.now_us),
             gpus,
             part: gpus / f64::from(self.topology.gpus()),
         }

@@ -26,6 +26,8 @@ fn workload(jobs: &[(i64, u32, f64)]) -> Workload {
         max_gpus: u32::MAX,
         target_loss: None,
         claim: Claim::TRUE,
+        weight: 1.0,
+        tenant: 0,
     });
     let specs = (0..).zip(jobs).map(|(app, (submit_s, gang, work_s))| JobSpec {
         app,
@@ -40,7 +42,7 @@ fn workload(jobs: &[(i64, u32, f64)]) -> Workload {
         curve: None,
         bracket: 0,
     });
-    Workload { apps: apps.collect(), jobs: specs.collect() }
+    Workload { apps: apps.collect(), jobs: specs.collect(), tenants: Vec::new() }
 }
 
 /// Settings under which a switch costs nothing.
