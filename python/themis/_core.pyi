@@ -56,6 +56,7 @@ class Workload:
         slowdowns: npt.NDArray[np.float64],
         speeds: npt.NDArray[np.float64],
         mixes: npt.NDArray[np.bool_],
+        tenants: Mapping[str, Sequence[Any]] | None = None,
     ) -> Workload: ...
     @property
     def apps(self) -> int: ...

@@ -14,6 +14,7 @@ from themis.claims import Claims
 from themis.cluster import Cluster
 from themis.job_speeds import JobSpeeds, job_speeds
 from themis.profiles import COLD_START, Profile, ProfileInput, read_profiles
+from themis.tenants import Tenant, names_of_tenants
 from themis.traces.schema import LOSS, STOPPING
 from themis.workload import Workload
 
@@ -38,8 +39,8 @@ class CoreColumns:
     apps
         arrival_us (int64), stopping (uint8: position in `themis.traces.schema.STOPPING`), jobs
         (uint32: how many), max_gpus (uint32; 2^32 - 1: no cap), target_loss (float64; NaN: none),
-        weight (float64), claimed_work, claimed_slowdown and claimed_excess (float64: factors of
-        bids).
+        weight (float64), tenant (uint32: row of `tenants`), claimed_work, claimed_slowdown and
+        claimed_excess (float64: factors of bids).
     jobs
         submit_us (int64), work_gpu_us (float64: on the fastest type that the job may use), gang and
         max (uint32), profile (uint32: row of `slowdowns`), speeds (uint32: row of `speeds.table`),
@@ -49,6 +50,8 @@ class CoreColumns:
         S at slot, machine, rack, cluster: float64, shape (profiles, 4).
     speeds
         Of each job on the GPU types of the cluster.
+    tenants
+        Lists name, weight and guaranteed; empty where apps share as if they were all of one.
     notes
         What a reader of the result should know.
     """
@@ -57,6 +60,7 @@ class CoreColumns:
     jobs: Columns
     slowdowns: npt.NDArray[np.float64]
     speeds: JobSpeeds
+    tenants: dict[str, list[Any]]
     notes: tuple[str, ...]
 
     def core(self, apps: Columns) -> _core.Workload:
@@ -65,7 +69,7 @@ class CoreColumns:
 
         table = self.speeds.table
         mixes = np.ones(len(table), dtype=np.bool_)
-        return _core.Workload(apps, self.jobs, self.slowdowns, table, mixes)
+        return _core.Workload(apps, self.jobs, self.slowdowns, table, mixes, self.tenants)
 
 
 def workload_columns(
@@ -73,13 +77,14 @@ def workload_columns(
     cluster: Cluster,
     profiles: Mapping[str, ProfileInput],
     claimed: Claims,
+    tenants: Mapping[str, Tenant] | None = None,
 ) -> CoreColumns:
     """Return the columns of a workload, jobs app by app.
 
     Raises
     ------
     ScenarioError
-        A profile is invalid.
+        A profile is invalid, or tenants leave nothing for some app.
     """
     known, own_speeds = read_profiles(profiles)
     names = sorted(known)
@@ -91,6 +96,7 @@ def workload_columns(
     gang = jobs.get_column("gang_size").to_numpy()
     speeds = job_speeds(jobs, cluster, own_speeds)
     counts = jobs.group_by("app", maintain_order=True).len().get_column("len")
+    owner, owners = _tenants(workload, tenants or {})
     return CoreColumns(
         apps={
             "arrival_us": _us(apps.get_column("arrival_s")),
@@ -99,6 +105,7 @@ def workload_columns(
             "max_gpus": apps.get_column("max_gpus").fill_null(_NO_CAP).to_numpy().astype(np.uint32),
             "target_loss": _numbers(apps.get_column("target_loss")),
             "weight": apps.get_column("weight").to_numpy(),
+            "tenant": owner,
             **claimed.columns(),
         },
         jobs={
@@ -116,8 +123,24 @@ def workload_columns(
         },
         slowdowns=np.array([known[name] for name in names], dtype=np.float64),
         speeds=speeds,
+        tenants=owners,
         notes=(*_notes(workload, chosen.filter(pl.Series(gang > 1)), known), *speeds.notes),
     )
+
+
+def _tenants(
+    workload: Workload, tenants: Mapping[str, Tenant]
+) -> tuple[npt.NDArray[np.uint32], dict[str, list[Any]]]:
+    """Return the number of each app's tenant, and what the core knows of the tenants."""
+    apps = workload.apps.get_column("tenant")
+    names = names_of_tenants(tenants, workload) if tenants else []
+    numbers = {name: number for number, name in enumerate(names)}
+    found = [tenants.get(name or "", Tenant()) for name in names]
+    return np.array([numbers.get(name, 0) for name in apps], dtype=np.uint32), {
+        "name": ["" if name is None else name for name in names],
+        "weight": [tenant.weight for tenant in found],
+        "guaranteed": [tenant.guaranteed for tenant in found],
+    }
 
 
 def _us(seconds: pl.Series) -> npt.NDArray[np.int64]:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from themis.policy import Policy
     from themis.profiles import ProfileInput
     from themis.scenario import Scenario
+    from themis.tenants import Tenant
     from themis.workload import Workload
 
 __all__ = ["Inputs", "Result", "load_result"]
@@ -46,6 +47,8 @@ class Inputs:
         A policy of one's own; None: a built-in one.
     agents
         Whether some apps were scheduled by agents in Python.
+    tenants
+        What tenants were given, by name.
     """
 
     workload: Workload
@@ -53,6 +56,7 @@ class Inputs:
     profiles: Mapping[str, ProfileInput] = field(default_factory=dict)
     policy: Policy | None = None
     agents: bool = False
+    tenants: Mapping[str, Tenant] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -15,6 +15,7 @@ from themis.overrides import SETTING_PLACES, apply_overrides, under
 from themis.presets import preset_values
 from themis.profiles import ProfileInput, read_profiles
 from themis.settings import PolicySettings, Preset, RunSettings, Settings
+from themis.tenants import Tenants
 from themis.toml_text import toml_text
 from themis.transforms import (
     AnyTransform,
@@ -232,6 +233,9 @@ class Scenario(BaseModel):
     profiles: dict[str, ProfileTable] = Field(
         default={}, description="placement profiles of one's own, by name"
     )
+    tenants: Tenants = Field(
+        default={}, description="what tenants are given, by name; unset: all apps are as of one"
+    )
     sweep: SweepTable | None = None
 
     @model_validator(mode="before")
@@ -290,8 +294,9 @@ class Scenario(BaseModel):
                 del workload[key]
         document["policy"] = {"name": self.policy.name, **document["policy"]}
         document["profiles"] = self.own_profiles()
-        if not self.profiles:
-            del document["profiles"]
+        for name in ("profiles", "tenants"):
+            if not document[name]:
+                del document[name]
         return toml_text(document)
 
     def own_profiles(self) -> dict[str, ProfileInput]:

@@ -11,13 +11,12 @@ from themis.traces.schema import (
     APPS,
     JOBS,
     MAX_GPUS,
-    MAX_WEIGHT,
     MAX_WORK_GPU_S,
-    MIN_WEIGHT,
     NULLABLE,
     STATUSES,
     STOPPING,
 )
+from themis.weights import MAX_WEIGHT, MIN_WEIGHT
 from themis.workload_files import WORKLOAD_SCHEMA_VERSION
 
 __all__ = ["schema_page"]

@@ -24,6 +24,7 @@ from themis.result import Inputs, Result
 from themis.result_schema import RESULT_SCHEMA_VERSION
 from themis.run_notes import notes_of_run
 from themis.settings import Settings
+from themis.tenants import TenantInput, notes_of_tenants, read_tenants
 from themis.workload import Workload
 
 __all__ = ["Progress", "core_inputs", "core_settings", "simulate"]
@@ -43,6 +44,7 @@ def simulate(  # noqa: PLR0913 - the contract's signature
     progress: Progress | None = None,
     profiles: Mapping[str, ProfileInput] | None = None,
     agents: Agents | None = None,
+    tenants: Mapping[str, TenantInput] | None = None,
     audit: bool = False,
     **settings: object,
 ) -> Result:
@@ -70,6 +72,10 @@ def simulate(  # noqa: PLR0913 - the contract's signature
     agents
         App schedulers of one's own (docs/agents.md): a new :class:`themis.agents.Agent` by app id,
         or a function that makes one from an app's row of `workload.apps` (None: the built-in one).
+    tenants
+        What tenants of the workload are given, by name, such as ``{"vc1": {"weight": 2}}``
+        (:class:`themis.tenants.Tenant`; docs/simulation.md). Others have the defaults; None: apps
+        share as if they were all of one tenant.
     audit
         Check the result by :func:`themis.auditing.audit` before it is returned.
     **settings
@@ -80,7 +86,7 @@ def simulate(  # noqa: PLR0913 - the contract's signature
     ------
     ScenarioError
         `workload` or `cluster` is of another type, or a setting is unknown or out of range; a
-        profile is invalid; `agents` names no app, or has something else than a new agent.
+        profile or tenant is invalid; `agents` names no app, or has something else than a new agent.
     PolicyError
         The policy is unknown or unfit.
     PolicyAnswerError
@@ -99,7 +105,8 @@ def simulate(  # noqa: PLR0913 - the contract's signature
     rules = core_settings(checked, _checked_seed(seed))
     ids = workload.apps.get_column("app_id").to_list()
     claimed = claims(ids, checked, seed)
-    columns = workload_columns(workload, cluster, profiles or {}, claimed)
+    owners = read_tenants(tenants)
+    columns = workload_columns(workload, cluster, profiles or {}, claimed, owners)
     chosen = choose_agents(agents, workload)
     others = {} if checked.liars is None else anew(agents, chosen, workload)
     core = columns.core(columns.apps)
@@ -134,6 +141,7 @@ def simulate(  # noqa: PLR0913 - the contract's signature
         "agents": len(chosen),
         "settings": checked.model_dump(),
         "cluster": cluster.describe(),
+        "tenants": {name: tenant.model_dump() for name, tenant in owners.items()},
         "workload": {
             "paths": list(workload.source.paths),
             "format": workload.source.format,
@@ -149,6 +157,7 @@ def simulate(  # noqa: PLR0913 - the contract's signature
         "gpu_types": gpu_time_by_type(frames["leases"], cluster, log_end_s),
         "notes": [
             *columns.notes,
+            *notes_of_tenants(owners, workload),
             *_notes_of_agents(chosen),
             *_notes_of_policy(name, own, workload, checked),
             *_notes_of_order(name, workload, cluster),
@@ -156,7 +165,9 @@ def simulate(  # noqa: PLR0913 - the contract's signature
             *notes_of_run(frames),
         ],
     }
-    inputs = Inputs(workload, cluster, dict(profiles or {}), own, agents=bool(chosen))
+    inputs = Inputs(
+        workload, cluster, dict(profiles or {}), own, agents=bool(chosen), tenants=owners
+    )
     result = Result(frames=frames, manifest=manifest, inputs=inputs)
     if audit:
         report = audit_result(result)
@@ -165,16 +176,12 @@ def simulate(  # noqa: PLR0913 - the contract's signature
     return result
 
 
-def core_inputs(
-    workload: Workload,
-    cluster: Cluster,
-    profiles: Mapping[str, ProfileInput],
-    settings: Settings,
-    seed: int,
-) -> _core.Workload:
+def core_inputs(inputs: Inputs, settings: Settings, seed: int) -> _core.Workload:
     """Return a workload as the core takes it, with what its agents claim."""
-    claimed = claims(workload.apps.get_column("app_id").to_list(), settings, seed)
-    columns = workload_columns(workload, cluster, profiles, claimed)
+    claimed = claims(inputs.workload.apps.get_column("app_id").to_list(), settings, seed)
+    columns = workload_columns(
+        inputs.workload, inputs.cluster, inputs.profiles, claimed, inputs.tenants
+    )
     return columns.core(columns.apps)
 
 

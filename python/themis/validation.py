@@ -129,8 +129,8 @@ def _known_keys(model: type[BaseModel], loc: tuple[str | int, ...]) -> set[str]:
         fields = [one.model_fields[part] for one in models if part in one.model_fields]
         if fields:
             models = [inner for field in fields for inner in _models_in(field.annotation)]
-        else:  # the name of one of several kinds of table
-            models = [one for one in models if _kind(one) == part]
+        else:  # the name of one of several kinds of table, or of one of many alike
+            models = [one for one in models if _kind(one) == part] or models
     return {name for one in models for name in one.model_fields}
 
 

@@ -137,6 +137,16 @@ def test_forged_weights_are_found() -> None:
     assert "contention_is_that_of_the_lives" in unknown.skipped
 
 
+def test_forged_tenants_are_found() -> None:
+    owners = {"a": "x", "b": "y"}
+    result = play(CLUSTER, JOBS, "static", owners=owners, tenants={"x": {"guaranteed": 0.4}})
+    assert themis.audit(result).passed
+    for table in ({"guaranteed": 0.5}, {"weight": 1.1}, {}):
+        manifest = {**result.manifest, "tenants": {"x": table}}
+        found = themis.audit(Result(result.frames, manifest)).findings
+        assert {one.rule for one in found} == {"contention_is_that_of_the_lives"}
+
+
 def test_every_rule_finds_some_forgery() -> None:
     marks = test_forgeries_are_found.pytestmark  # type: ignore[attr-defined]
     forged = {check for _, _, check in marks[0].args[1]}

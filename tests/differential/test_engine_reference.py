@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.differential.reference import reference_schedule
-from tests.differential.reference_shares import Life, reference_contention
+from tests.differential.reference_shares import Life, Owner, reference_contention
 from tests.differential.small import Job, play, spans
 
 from themis.cluster import Cluster
@@ -80,16 +80,38 @@ def test_las_of_single_gpu_jobs_on_many_machines(jobs: list[Job], machines: int)
     assert spans(play(spec, ones, "tiresias", lease_s=10.0)) == expected
 
 
+OWNERS: dict[str, dict[str | None, Owner] | None] = {
+    "plain": None,
+    "by weight": {"x": Owner(weight=2.5)},
+    "guaranteed": {"x": Owner(guaranteed=0.5), "y": Owner(3.0, 0.2)},
+}
+
+
 @RUNS
-@given(lone_jobs(), st.lists(st.sampled_from([0.1, 0.3, 1.0, 2.5, 1e6]), min_size=9, max_size=9))
-def test_contention_by_weight(jobs: list[Job], weights: list[float]) -> None:
+@given(
+    lone_jobs(),
+    st.lists(st.sampled_from([0.1, 0.3, 1.0, 2.5, 1e6]), min_size=9, max_size=9),
+    st.lists(st.sampled_from([None, "x", "y"]), min_size=9, max_size=9),
+    st.sampled_from(sorted(OWNERS)),
+)
+def test_contention_of_weights_and_tenants(
+    jobs: list[Job], weights: list[float], tenants: list[str | None], kind: str
+) -> None:
     schedule = reference_schedule(Cluster.parse("1x4"), jobs, "fifo")
-    by_app = {job.job_id: weight for job, weight in zip(jobs, weights, strict=False)}
+    by_app = dict(zip([job.job_id for job in jobs], weights, strict=False))
+    owner = dict(zip([job.job_id for job in jobs], tenants, strict=False))
     lives = {
-        job.job_id: Life(round(job.submit_s * 1e6), round(end * 1e6), by_app[job.job_id])
+        name: Life(round(job.submit_s * 1e6), round(end * 1e6), by_app[name], owner[name])
         for job in jobs
-        if job.work_gpu_s > 0 and (end := schedule[job.job_id][1]) is not None
+        if job.work_gpu_s > 0 and (end := schedule[name := job.job_id][1]) is not None
     }
-    result = play("1x4", jobs, "fifo", weights=by_app)
+    given_to = OWNERS[kind]
+    tables = None if given_to is None else {name: one._asdict() for name, one in given_to.items()}
+    result = play(
+        *("1x4", jobs, "fifo"),
+        weights=by_app,
+        owners={name: tenant for name, tenant in owner.items() if tenant is not None},
+        tenants=tables,
+    )
     told = {app: n for app, n in result.apps.select("app_id", "n_avg").rows() if n is not None}
-    assert told == pytest.approx(reference_contention(lives), rel=1e-13)
+    assert told == pytest.approx(reference_contention(lives, given_to), rel=1e-13)

@@ -19,6 +19,9 @@ TYPES = ("a", "b")
 PROFILES: dict[str, Any] = {
     "network": {"scores": [1, 0.9, 0.7, 0.5], "speeds": {"a": 2.0, "b": 0.5}}
 }
+TENANTS = st.sampled_from(
+    [None, {"x": {"weight": 2.0}}, {"x": {"guaranteed": 0.5}, "y": {"guaranteed": 0.1}}]
+)
 Inputs = tuple[themis.Workload, Cluster, dict[str, Any]]
 
 
@@ -47,8 +50,11 @@ def inputs(draw: st.DrawFn) -> Inputs:
     types = [draw(wanted) for _ in range(load.apps.height)]
     heft = st.sampled_from([1.0, 1.0, 0.1, 3.0])
     weights = [draw(heft) for _ in types]
+    owners = [draw(st.sampled_from([None, "x", "y"])) for _ in types]
     apps = load.apps.with_columns(
-        gpu_types=pl.Series(types, dtype=pl.String), weight=pl.Series(weights, dtype=pl.Float64)
+        gpu_types=pl.Series(types, dtype=pl.String),
+        weight=pl.Series(weights, dtype=pl.Float64),
+        tenant=pl.Series(owners, dtype=pl.String),
     )
     costs = st.sampled_from([0.0, 2.0])
     options = {
@@ -67,6 +73,7 @@ def inputs(draw: st.DrawFn) -> Inputs:
         "reserve_after_s": draw(st.sampled_from([None, 0.0, 15.0])),
         "horizon_s": draw(st.sampled_from([10.0, 50.0, 300.0])),
         "profiles": PROFILES,
+        "tenants": draw(TENANTS),
     }
     return themis.Workload(apps=apps, jobs=load.jobs), cluster, options
 

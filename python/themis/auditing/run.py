@@ -175,9 +175,9 @@ class Run:
 
     @property
     def tenants(self) -> Mapping[str, Mapping[str, object]] | None:
-        """What each tenant was given, by name; None where all apps are alike."""
+        """What each tenant was given, by name; None where all share as one's."""
         tenants = self.result.manifest.get("tenants")
-        return tenants if isinstance(tenants, Mapping) else None
+        return tenants if isinstance(tenants, Mapping) and tenants else None
 
     @cached_property
     def held(self) -> pl.DataFrame:

@@ -149,6 +149,7 @@ def play_all(
             force=force,
             scenario=experiment.scenario,
             profiles=experiment.scenario.own_profiles(),
+            tenants=experiment.scenario.tenants,
             baseline=baseline,
             **experiment.settings.model_dump(),
         )

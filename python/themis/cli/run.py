@@ -139,6 +139,7 @@ def play(experiment: Experiment, *, quiet: bool) -> Result:
             seed=experiment.seed,
             progress=progress,
             profiles=experiment.scenario.own_profiles(),
+            tenants=experiment.scenario.tenants,
             **experiment.settings.model_dump(),
         )
     return result.with_scenario(experiment.scenario)

@@ -78,6 +78,7 @@ class Replay:
             policy=policy or self.inputs.policy or self.policy,
             seed=self.seed,
             profiles=self.inputs.profiles,
+            tenants=self.inputs.tenants,
             **settings,
         )
 
@@ -90,7 +91,7 @@ class Replay:
         ids = workload.apps.get_column("app_id").to_list()
         seen = _core.watch_auctions(
             cluster.core,
-            core_inputs(workload, cluster, self.inputs.profiles, self.settings, self.seed),
+            core_inputs(self.inputs, self.settings, self.seed),
             core_settings(self.settings, self.seed),
             ids.index(app_id),
             None if at_s is None else round(at_s * _US),
@@ -165,7 +166,9 @@ def _rebuilt(result: Result) -> Inputs:
     if not isinstance(document, dict):
         raise ThemisError("its manifest has no scenario, so that workload and cluster are unknown")
     scenario = Scenario.parse(document, directory=Path("/"))
-    inputs = Inputs(*scenario.build_inputs(), profiles=scenario.own_profiles())
+    inputs = Inputs(
+        *scenario.build_inputs(), profiles=scenario.own_profiles(), tenants=scenario.tenants
+    )
     return replace(inputs, agents=_has_agents(result))
 
 

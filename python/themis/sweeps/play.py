@@ -66,6 +66,7 @@ def _play(task: Task) -> None:
         policy=experiment.policy,
         seed=experiment.seed,
         profiles=experiment.scenario.own_profiles(),
+        tenants=experiment.scenario.tenants,
         **experiment.settings.model_dump(),
     )
     result.with_scenario(scenario).write(task.target, tables=task.tables)

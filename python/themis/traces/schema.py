@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from themis.errors import TraceError
+from themis.weights import MAX_WEIGHT, MIN_WEIGHT
 
 __all__ = [
     "APPS",
@@ -17,9 +18,7 @@ __all__ = [
     "LOSS",
     "MAX_GPUS",
     "MAX_TIME_S",
-    "MAX_WEIGHT",
     "MAX_WORK_GPU_S",
-    "MIN_WEIGHT",
     "NULLABLE",
     "STATUSES",
     "STOPPING",
@@ -89,9 +88,6 @@ STATUSES = ("completed", "cancelled", "failed", "unknown")
 
 MAX_GPUS = 1_000_000
 """Largest gang that is believed."""
-
-MIN_WEIGHT, MAX_WEIGHT = 1e-9, 1e9
-"""Weights of apps, and of tenants, that still divide a cluster."""
 
 MAX_TIME_S = 1e11
 """Largest time or duration that is believed (3,170 years)."""

@@ -4,7 +4,7 @@ use numpy::{PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use themis_core::app::{Profile, Speeds};
 use themis_core::schedulers::{LossCurve, SchedulerKind};
-use themis_sim::{AppSpec, Claim, JobSpec};
+use themis_sim::{AppSpec, Claim, JobSpec, Tenant};
 
 use crate::errors::{TraceError, core_error, sim_error};
 
@@ -18,7 +18,7 @@ const STOPPING: [SchedulerKind; 5] = [
 ];
 
 /// App columns: arrival in microseconds, stopping rule, number of jobs, most GPUs in all, and the
-/// target loss (NaN: none), weight; the factors of its claims.
+/// target loss (NaN: none), weight and tenant; the factors of its claims.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 struct AppInput<'py> {
@@ -28,9 +28,31 @@ struct AppInput<'py> {
     max_gpus: PyReadonlyArray1<'py, u32>,
     target_loss: PyReadonlyArray1<'py, f64>,
     weight: PyReadonlyArray1<'py, f64>,
+    tenant: PyReadonlyArray1<'py, u32>,
     claimed_work: PyReadonlyArray1<'py, f64>,
     claimed_slowdown: PyReadonlyArray1<'py, f64>,
     claimed_excess: PyReadonlyArray1<'py, f64>,
+}
+
+/// Tenants, one an entry.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct TenantInput {
+    name: Vec<String>,
+    weight: Vec<f64>,
+    guaranteed: Vec<f64>,
+}
+
+impl TenantInput {
+    fn read(self) -> PyResult<Vec<Tenant>> {
+        let Self { name, weight, guaranteed } = self;
+        if [weight.len(), guaranteed.len()] != [name.len(); 2] {
+            return Err(TraceError::new_err("tenant columns differ in length"));
+        }
+        let rows = name.into_iter().zip(weight).zip(guaranteed);
+        let tenants = rows.map(|((name, weight), guaranteed)| Tenant { name, weight, guaranteed });
+        Ok(tenants.collect())
+    }
 }
 
 /// Job columns, app by app; `checkpoint_us` is -1 where the setting counts; iterations and the
@@ -61,17 +83,22 @@ pub(crate) struct Workload {
 #[pymethods]
 impl Workload {
     #[new]
+    #[pyo3(signature = (apps, jobs, slowdowns, speeds, mixes, tenants=None))]
     fn new(
         apps: AppInput<'_>,
         jobs: JobInput<'_>,
         slowdowns: PyReadonlyArray2<'_, f64>,
         speeds: PyReadonlyArray2<'_, f64>,
         mixes: PyReadonlyArray1<'_, bool>,
+        tenants: Option<TenantInput>,
     ) -> PyResult<Self> {
         let known =
             Known { profiles: read_profiles(&slowdowns)?, speeds: read_speeds(&speeds, &mixes)? };
-        let mut specs =
-            themis_sim::Workload { apps: read_apps(&apps)?, jobs: Vec::new(), tenants: Vec::new() };
+        let mut specs = themis_sim::Workload {
+            apps: read_apps(&apps)?,
+            jobs: Vec::new(),
+            tenants: tenants.map_or(Ok(Vec::new()), TenantInput::read)?,
+        };
         let owners = specs.apps.iter().zip(0..).flat_map(|(app, n)| app.job_ids().map(move |_| n));
         specs.jobs = read_jobs(&jobs, owners, &known)?;
         specs.check().map_err(|error| sim_error(&error))?;
@@ -127,10 +154,12 @@ fn read_apps(apps: &AppInput<'_>) -> PyResult<Vec<AppSpec>> {
     let (arrival_us, stopping) = (apps.arrival_us.as_array(), apps.stopping.as_array());
     let (jobs, max_gpus) = (apps.jobs.as_array(), apps.max_gpus.as_array());
     let (target_loss, weight) = (apps.target_loss.as_array(), apps.weight.as_array());
+    let tenant = apps.tenant.as_array();
     let rows = arrival_us.len();
     let claims = [&apps.claimed_work, &apps.claimed_slowdown, &apps.claimed_excess];
     let claims = claims.map(|column| column.as_array());
-    let same = [stopping.len(), jobs.len(), max_gpus.len(), target_loss.len(), weight.len()];
+    let same =
+        [stopping.len(), jobs.len(), max_gpus.len(), target_loss.len(), weight.len(), tenant.len()];
     if same.into_iter().chain(claims.map(|c| c.len())).any(|len| len != rows) {
         return Err(TraceError::new_err("app columns differ in length"));
     }
@@ -151,7 +180,7 @@ fn read_apps(apps: &AppInput<'_>) -> PyResult<Vec<AppSpec>> {
                 max_gpus: max_gpus[row],
                 target_loss: known(target_loss[row]),
                 weight: weight[row],
-                tenant: 0,
+                tenant: tenant[row],
                 claim: Claim {
                     work: claims[0][row],
                     slowdown: claims[1][row],

@@ -39,6 +39,8 @@ impl AppSpec {
 /// Apps that share what one owner has.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tenant {
+    /// Its name.
+    pub name: String,
     /// Its part of what no active tenant is guaranteed.
     pub weight: f64,
     /// The part of the cluster that it has whoever else is active.
