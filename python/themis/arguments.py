@@ -9,7 +9,10 @@ from pathlib import Path
 
 from themis.errors import ThemisError, TraceError
 
-__all__ = ["path", "real", "seed", "whole"]
+__all__ = ["MOST_SEEDS", "path", "real", "seed", "whole"]
+
+MOST_SEEDS = 10_000
+"""Seeds of one comparison or sweep."""
 
 _MAX_SEED = 2**64 - 1
 

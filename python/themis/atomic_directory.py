@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from themis.documents import read_json
 from themis.errors import ThemisError
 
 __all__ = [
@@ -16,7 +17,7 @@ __all__ = [
     "check_version",
     "json_text",
     "new_directory",
-    "read_json",
+    "read_json_object",
     "read_manifest",
 ]
 
@@ -85,7 +86,7 @@ def json_text(document: Mapping[str, object]) -> str:
     return text + "\n"
 
 
-def read_json(path: Path) -> dict[str, object]:
+def read_json_object(path: Path) -> dict[str, object]:
     """Return the JSON object in `path`.
 
     Raises
@@ -93,14 +94,7 @@ def read_json(path: Path) -> dict[str, object]:
     ThemisError
         The file is missing or unreadable, or holds no JSON object.
     """
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise ThemisError(f"{path}: file is missing") from error
-    except OSError as error:
-        raise ThemisError(f"{path}: cannot be read: {error.strerror}") from error
-    except ValueError as error:
-        raise ThemisError(f"{path}: not valid JSON: {error}") from error
+    document = read_json(path, ThemisError)
     if not isinstance(document, dict):
         raise ThemisError(f"{path}: expected a JSON object, found {type(document).__name__}")
     return document
@@ -121,7 +115,7 @@ def read_manifest(root: Path, kind: DirectoryKind, version: int) -> dict[str, ob
         )
         raise ThemisError(f"{root}: {what}")
     path = root / _MANIFEST
-    manifest = read_json(path)
+    manifest = read_json_object(path)
     if manifest.get("kind") != kind:
         raise ThemisError(f"{path}: kind is {manifest.get('kind')!r}: expected {kind!r}")
     check_version(manifest.get("schema_version"), version, path)
@@ -162,7 +156,7 @@ def _check_replaceable(target: Path, *, force: bool) -> None:
 
 def _written_by_themis(directory: Path) -> frozenset[str]:
     try:
-        manifest = read_json(directory / _MANIFEST)
+        manifest = read_json_object(directory / _MANIFEST)
     except ThemisError:
         return frozenset()
     files = manifest.get("files")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from themis.auction_rules import CHOICES, check_label, check_rules
 from themis.bids import AppState, Bid, Counts, Offer, SlotKey, check_bids, check_gpu_types
+from themis.documents import read_json
 from themis.errors import ScenarioError
 from themis.nearest import nearest
 
@@ -76,16 +76,11 @@ def read_auction(path: str | PathLike[str]) -> AuctionRequest:
         place in it.
     """
     file = Path(path)
+    document = read_json(file, ScenarioError, pairs=_once)
     try:
-        content = file.read_bytes()
-    except OSError as error:
-        raise ScenarioError(f"{file}: cannot be read: {error.strerror}") from error
-    try:
-        return _request(json.loads(content, object_pairs_hook=_once))
+        return _request(document)
     except ScenarioError as error:
         raise ScenarioError(f"{file}: {error}") from error
-    except (ValueError, RecursionError) as error:
-        raise ScenarioError(f"{file}: not JSON: {error}") from error
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,6 +14,7 @@ import polars as pl
 from themis.arguments import path as path_argument
 from themis.capacity import capacity_columns, checked_capacity, no_changes
 from themis.cluster_spec import PRESETS, UNTYPED, MachineKind, parse_spec, spec_text
+from themis.documents import read_toml
 from themis.errors import ClusterError
 from themis.nearest import nearest
 from themis.notebook import grid
@@ -207,12 +207,7 @@ class Cluster:
             The file can't be read or does not describe a cluster; the message names it.
         """
         file = path_argument("cluster: path", path, ClusterError)
-        try:
-            document = tomllib.loads(file.read_text(encoding="utf-8"))
-        except OSError as error:
-            raise ClusterError(f"{file}: cannot be read: {error.strerror}") from error
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise ClusterError(f"{file}: not TOML: {error}") from error
+        document = read_toml(file, ClusterError)
         try:
             return cls._from_document(document)
         except ClusterError as error:

@@ -6,12 +6,14 @@ import re
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from themis.arguments import MOST_SEEDS
 from themis.atomic_directory import new_directory
 from themis.comparison import Comparison, RunKey, StoredResults, load_comparison, run_directory
 from themis.digest import RunDigest, app_rows, digest
@@ -207,9 +209,11 @@ def _checked_policies(policies: Iterable[str | Policy]) -> dict[str, str | Polic
 def _checked_seeds(seeds: Iterable[int]) -> list[int]:
     if not isinstance(seeds, Iterable):
         raise ScenarioError(f"seeds is {seeds!r}: expected a list of whole numbers")
-    numbers = list(seeds)
+    numbers = list(islice(seeds, MOST_SEEDS + 1))
     if not numbers:
         raise ScenarioError("no seed to run: expected at least one")
+    if len(numbers) > MOST_SEEDS:
+        raise ScenarioError(f"more than {MOST_SEEDS} seeds: expected at most so many")
     _refuse_twice(numbers, "seed", ScenarioError)
     return numbers
 

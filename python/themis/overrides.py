@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
 from typing import get_args
 
+from themis.documents import toml_tables
 from themis.errors import ScenarioError
 from themis.settings import PolicySettings, RunSettings, Settings
 from themis.validation import unknown_key
@@ -40,8 +40,8 @@ def parse_text_value(text: str) -> object:
     if _SHORT_FLOAT.fullmatch(text):
         return float(text)
     try:
-        document = tomllib.loads(f"value = {text}")
-    except tomllib.TOMLDecodeError:
+        document = toml_tables(f"value = {text}")
+    except ValueError:
         return text
     value = document["value"]
     return value if len(document) == 1 and isinstance(value, _PLAIN) else text

@@ -16,6 +16,7 @@ from polars.exceptions import PolarsError
 from themis.arguments import path as path_argument
 from themis.atomic_directory import check_version, json_text, new_directory, read_manifest
 from themis.errors import ThemisError
+from themis.expansion import check_parquet
 from themis.metrics import Number, summarise
 from themis.notebook import fact_table
 from themis.result_schema import RESULT_SCHEMA_VERSION, TABLES, checked_frames, conform
@@ -241,6 +242,7 @@ def _read_table(path: Path, name: str, rows: object) -> pl.DataFrame:
         raise ThemisError(f"{path}: file is missing")
     try:
         version = pl.read_parquet_metadata(path).get(_VERSION_KEY)
+        check_parquet(path, ThemisError)
         frame = pl.read_parquet(path)
     except (PolarsError, OSError) as error:
         raise ThemisError(f"{path}: not a readable Parquet file: {error}") from error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from os import PathLike
 from pathlib import Path
@@ -10,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self, cas
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from themis.arguments import MOST_SEEDS
+from themis.documents import read_toml
 from themis.errors import ScenarioError
 from themis.overrides import SETTING_PLACES, apply_overrides, under
 from themis.presets import preset_values
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from themis.cluster import Cluster
     from themis.workload import Workload
 
-__all__ = ["Experiment", "Scenario", "SweepTable", "cluster_table", "read_toml"]
+__all__ = ["Experiment", "Scenario", "SweepTable", "cluster_table"]
 
 _TABLE = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
 _PATH_KEYS = (("cluster", "file"), ("cluster", "capacity_file"), ("workload", "trace"))
@@ -206,7 +207,10 @@ class SweepTable(BaseModel):
     model_config = _TABLE
 
     seeds: int | None = Field(
-        default=None, ge=1, description="so many seeds, the scenario's and those after it"
+        default=None,
+        ge=1,
+        le=MOST_SEEDS,
+        description="so many seeds, the scenario's and those after it",
     )
     axes: dict[str, object] = Field(
         default={}, description="values by key, such as lease_s = [300, 600]"
@@ -282,7 +286,7 @@ class Scenario(BaseModel):
         ScenarioError
             The file cannot be read, is not TOML, or describes no valid scenario.
         """
-        document = apply_overrides(read_toml(Path(path)), overrides)
+        document = apply_overrides(read_toml(Path(path), ScenarioError), overrides)
         return cls.parse(document, directory=Path(path).parent, file=str(path))
 
     def to_toml(self) -> str:
@@ -423,28 +427,6 @@ def cluster_table(text: str, directory: Path = Path()) -> dict[str, str]:
     if text.endswith(".toml") or path.is_file():
         return {"file": str(path.absolute())}
     return {"spec": text}
-
-
-def read_toml(path: Path) -> dict[str, object]:
-    """Return the tables of a TOML file.
-
-    Raises
-    ------
-    ScenarioError
-        The file cannot be read or is not TOML; the message names it, and the line.
-    """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise ScenarioError(f"{path}: no such file") from None
-    except OSError as error:
-        raise ScenarioError(f"{path}: cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise ScenarioError(f"{path}: not text in UTF-8 (byte {error.start})") from error
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ScenarioError(f"{path}: not valid TOML: {error}") from error
 
 
 def _with_absolute_paths(document: Mapping[str, object], directory: Path) -> dict[str, object]:

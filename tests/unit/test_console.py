@@ -47,6 +47,15 @@ def test_notes_go_to_standard_error_unless_quiet(capsys: pytest.CaptureFixture[s
     assert (captured.out, captured.err) == ("", "themis: said\n")
 
 
+def test_notes_steer_no_terminal_and_stay_one_message(capsys: pytest.CaptureFixture[str]) -> None:
+    note("name\x1b[31m\nthemis: forged\r\u202e\n  a line of ours")
+    assert capsys.readouterr().err == (
+        "themis: name\\x1b[31m\\nthemis: forged\\r\\u202e\n  a line of ours\n"
+    )
+    note("x" * 100_000)
+    assert capsys.readouterr().err == f"themis: {'x' * 4000} ... (100,000 characters)\n"
+
+
 def test_json_is_one_document_and_never_nan(capsys: pytest.CaptureFixture[str]) -> None:
     print_json({"a": None, "b": 0.1})
     assert json.loads(capsys.readouterr().out) == {"a": None, "b": 0.1}

@@ -35,7 +35,7 @@ class Panic(BaseException):
         (KeyError("k"), ExitCode.RUN_FAILED, "themis: internal error: KeyError: 'k'\n"),
         (RuntimeError("a\nb"), ExitCode.RUN_FAILED, "themis: internal error: RuntimeError: a\n"),
         (MemoryError(), ExitCode.RUN_FAILED,
-         "themis: internal error: MemoryError: (no message)\n"),
+         "themis: internal error: MemoryError: out of memory\n"),
         (Panic("p"), ExitCode.RUN_FAILED, "themis: internal error: Panic: p\n"),
     ],
 )  # fmt: skip

@@ -192,7 +192,7 @@ def test_damage_is_named_when_loading(tiny_result: Result, tmp_path: Path) -> No
         return directory
 
     cases = [
-        ("manifest.json", None, r"manifest\.json: file is missing"),
+        ("manifest.json", None, r"manifest\.json: no such file"),
         ("manifest.json", "{", r"manifest\.json: not valid JSON"),
         ("manifest.json", "[]", r"manifest\.json: expected a JSON object, found list"),
         ("manifest.json", "{}", r"manifest\.json: kind is None"),

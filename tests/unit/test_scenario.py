@@ -177,7 +177,7 @@ def test_every_mistake_is_listed(tmp_path: Path) -> None:
 def test_a_missing_file_and_a_folder_and_bytes_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match=r"absent\.toml: no such file"):
         Scenario.load(tmp_path / "absent.toml")
-    with pytest.raises(ScenarioError, match="cannot be read: Is a directory"):
+    with pytest.raises(ScenarioError, match="a directory: expected a file"):
         Scenario.load(tmp_path)
     (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe")
     with pytest.raises(ScenarioError, match="not text in UTF-8"):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from themis.cli.console import Cell, Table, note, print_json, print_table
-from themis.cli.options import force_option, json_option, quiet_option, threads_option
+from themis.cli.options import SEED_COUNT, force_option, json_option, quiet_option, threads_option
 from themis.cli.progress import Progress, progress_bar
 from themis.cli.results import check_output, metric_table, over_seeds, say_remarks, scaled
 from themis.cli.run import check_policy
@@ -45,7 +45,7 @@ _DEFAULT_POLICIES = "themis,tiresias,fifo,max_rho"
 )
 @click.option(
     "--seeds",
-    type=click.IntRange(min=1),
+    type=SEED_COUNT,
     metavar="N",
     default=1,
     show_default=True,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ __all__ = ["Cell", "Table", "note", "number", "print_json", "print_table"]
 
 Cell = str | int | float | bool | None
 
+_LONGEST_NOTE = 4000
 _LONG = 1e15  # from here on digits hide how large a number is
 
 
@@ -26,9 +28,17 @@ class Table:
 
 
 def note(text: str, *, quiet: bool = False) -> None:
-    """Write a remark to standard error, unless the user asked for quiet."""
-    if not quiet:
-        click.echo(f"themis: {text}", err=True)
+    """Write a remark to standard error, unless the user asked for quiet.
+
+    As in tables, no name steers the terminal, and none makes a line of its own: only lines that
+    are set in by two blanks stay lines. What is long is cut.
+    """
+    if quiet:
+        return
+    lines = [_printable(line) for line in re.split(r"\n(?=  )", text)]
+    whole = "\n".join(lines)
+    cut = f" ... ({len(whole):,} characters)" if len(whole) > _LONGEST_NOTE else ""
+    click.echo(f"themis: {whole[:_LONGEST_NOTE]}{cut}", err=True)
 
 
 def print_json(document: Mapping[str, object]) -> None:
@@ -50,7 +60,13 @@ def number(value: Cell, digits: int = 4) -> str:
     if isinstance(value, float):
         grouped = 10 ** (digits - 1) <= abs(value) < _LONG
         return f"{value:,.0f}" if grouped else f"{value:.{digits}g}"
-    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in value)
+    return _printable(value)
+
+
+def _printable(text: str) -> str:
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
 
 
 def print_table(table: Table) -> None:

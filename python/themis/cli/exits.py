@@ -12,6 +12,7 @@ from enum import IntEnum
 
 import click
 
+from themis.cli.console import note
 from themis.errors import PolicyAnswerError, ThemisError
 
 __all__ = ["ExitCode", "exit_code"]
@@ -55,20 +56,21 @@ def _said(error: BaseException) -> int:
         error.show()
         return error.exit_code
     if isinstance(error, (click.Abort, KeyboardInterrupt)):
-        click.echo("themis: interrupted", err=True)
+        note("interrupted")
         return ExitCode.INTERRUPTED
     if isinstance(error, ThemisError):
-        click.echo(f"themis: error: {error}", err=True)
+        note(f"error: {error}")
         failed = isinstance(error, PolicyAnswerError)
         return ExitCode.RUN_FAILED if failed else ExitCode.BAD_INPUT
     if isinstance(error, OSError):
         where = f"{error.filename}: " if error.filename else ""
-        click.echo(f"themis: error: {where}{error.strerror or error}", err=True)
+        note(f"error: {where}{error.strerror or error}")
         return ExitCode.BAD_INPUT if error.errno in _BAD_NAMES else ExitCode.RUN_FAILED
     if os.environ.get("THEMIS_DEBUG", "") not in {"", "0"}:
         traceback.print_exception(error)
-    lines = str(error).splitlines() or ["(no message)"]
-    click.echo(f"themis: internal error: {type(error).__name__}: {lines[0]}", err=True)
+    silent = "out of memory" if isinstance(error, MemoryError) else "(no message)"
+    lines = str(error).splitlines() or [silent]
+    note(f"internal error: {type(error).__name__}: {lines[0]}")
     return ExitCode.RUN_FAILED
 
 

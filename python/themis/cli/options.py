@@ -8,8 +8,11 @@ from typing import Any, TypeVar
 
 import click
 
+from themis.arguments import MOST_SEEDS
+
 __all__ = [
     "SEEDS",
+    "SEED_COUNT",
     "assignments",
     "force_option",
     "json_option",
@@ -24,6 +27,11 @@ __all__ = [
 
 SEEDS = click.IntRange(min=0, max=2**64 - 1)
 """What a seed may be."""
+
+SEED_COUNT = click.IntRange(min=1, max=MOST_SEEDS)
+"""How many seeds one command may run."""
+
+_PARALLEL = click.IntRange(min=1, max=1024)
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -107,7 +115,7 @@ def workers_option(command: Command) -> Command:
     """Add ``--workers``: how many runs are played at once. Results never depend on it."""
     return click.option(
         "--workers",
-        type=click.IntRange(min=1),
+        type=_PARALLEL,
         metavar="N",
         help="Runs at once.  [default: as many as there are processors]",
     )(command)
@@ -117,7 +125,7 @@ def threads_option(command: Command) -> Command:
     """Add ``--threads``: how many threads read and tabulate. Results never depend on it."""
     return click.option(
         "--threads",
-        type=click.IntRange(min=1),
+        type=_PARALLEL,
         metavar="N",
         expose_value=False,
         is_eager=True,

@@ -61,14 +61,14 @@ def report(
 
 def _load(directories: tuple[str, ...]) -> Comparison | Iterable[Result]:
     """Return a comparison or sweep, or results, loaded one by one; several must be results."""
-    from themis.atomic_directory import read_json  # noqa: PLC0415 - on use
+    from themis.atomic_directory import read_json_object  # noqa: PLC0415 - on use
     from themis.comparison import load_comparison  # noqa: PLC0415 - loads polars
     from themis.result import load_result  # noqa: PLC0415 - the same
     from themis.sweeps import load_sweep  # noqa: PLC0415 - the same
 
     if len(directories) == 1:
         manifest = Path(directories[0]) / "manifest.json"
-        kind = read_json(manifest).get("kind") if manifest.is_file() else None
+        kind = read_json_object(manifest).get("kind") if manifest.is_file() else None
         if kind == "comparison":
             return load_comparison(directories[0])
         if kind == "sweep":

@@ -12,6 +12,7 @@ import click
 from themis.cli.console import Table, note, print_json, print_table
 from themis.cli.exits import ExitCode
 from themis.cli.options import (
+    SEED_COUNT,
     assignments,
     force_option,
     json_option,
@@ -41,7 +42,7 @@ __all__ = ["reproduce"]
 @click.option("--quick", is_flag=True, help="Fewer seeds and fewer points, in under a minute.")
 @click.option(
     "--seeds",
-    type=click.IntRange(min=1),
+    type=SEED_COUNT,
     metavar="N",
     help="Runs a point.  [default: 11, quick: 3]",
 )

@@ -49,13 +49,15 @@ class ScenarioFlags:
         click.UsageError
             The flags name no workload or no cluster.
         """
+        from themis.documents import read_toml  # noqa: PLC0415 - the same
+        from themis.errors import ScenarioError  # noqa: PLC0415 - the same
         from themis.overrides import apply_overrides  # noqa: PLC0415 - pydantic loads slowly
-        from themis.scenario import Scenario, read_toml  # noqa: PLC0415 - the same
+        from themis.scenario import Scenario  # noqa: PLC0415 - the same
 
         if self.scenario is None:
             self._check_complete()
         path = Path(self.scenario) if self.scenario is not None else None
-        document = read_toml(path) if path is not None else {}
+        document = read_toml(path, ScenarioError) if path is not None else {}
         document = apply_overrides(self._laid_over(document), self.set)
         return Scenario.parse(
             document, directory=path.parent if path else Path(), file=self.scenario

@@ -10,6 +10,7 @@ import click
 from themis.cli.console import Cell, Table, note, print_json, print_table
 from themis.cli.exits import ExitCode
 from themis.cli.options import (
+    SEED_COUNT,
     assignments,
     force_option,
     json_option,
@@ -54,7 +55,7 @@ _SHOWN = (
 )
 @click.option(
     "--seeds",
-    type=click.IntRange(min=1),
+    type=SEED_COUNT,
     metavar="N",
     help="Vary the seed too: N of them, --seed and the numbers after it.",
 )

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
-from themis.atomic_directory import read_json
+from themis.atomic_directory import read_json_object
 from themis.cluster import Cluster
 from themis.errors import ThemisError
 from themis.explanations.changes import tried_changes
@@ -101,7 +101,7 @@ def explain(  # noqa: PLR0913 - what, where, and how much of it, all by keyword
 def _loaded(directory: Path) -> Result:
     manifest = directory / "manifest.json"
     if manifest.is_file():
-        kind = read_json(manifest).get("kind")
+        kind = read_json_object(manifest).get("kind")
         if kind in ("comparison", "sweep"):
             runs = sorted(path.parent.relative_to(directory) for path in _results(directory))
             named = ", ".join(str(directory / run) for run in runs[:5])

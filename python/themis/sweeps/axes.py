@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -18,6 +19,8 @@ __all__ = ["Axis", "Point", "parse_axes", "points"]
 _SHORT = {"policy": "policy.name", "load": "workload.load", "cluster": "cluster"}
 """Keys that only axes have, and their places; a cluster is given as to ``--cluster``."""
 
+_MOST_VALUES = 10_000
+_MOST_POINTS = 100_000
 _FIXED = ("schema_version", "sweep")
 
 
@@ -54,8 +57,8 @@ def parse_axes(
     Raises
     ------
     ScenarioError
-        There is no axis, one has no values or one twice, or its key is unknown or stands for the
-        same as another's.
+        There is no axis, one has no values, one twice or too many, or its key is unknown or
+        stands for the same as another's; or the grid is too large.
     """
     listed = {**dict(_flat(table.axes if table else {})), **dict(given or {})}
     if table is not None and table.seeds is not None:
@@ -70,6 +73,9 @@ def parse_axes(
         if axis.place in seen:
             raise ScenarioError(f"axes {seen[axis.place]} and {axis.key} are the same")
         seen[axis.place] = axis.key
+    size = math.prod(len(axis.values) for axis in axes)
+    if size > _MOST_POINTS:
+        raise ScenarioError(f"the grid has {size} points: expected at most {_MOST_POINTS}")
     return axes
 
 
@@ -122,7 +128,9 @@ def _axis(key: str, values: object) -> Axis:
         values = values.tolist()
     if isinstance(values, str | Mapping) or not isinstance(values, Iterable):
         raise ScenarioError(f"axis {key} is {values!r}: expected a list of values")
-    found = tuple(values)
+    found = tuple(itertools.islice(values, _MOST_VALUES + 1))
+    if len(found) > _MOST_VALUES:
+        raise ScenarioError(f"axis {key} has more than {_MOST_VALUES} values: expected fewer")
     if not found:
         raise ScenarioError(f"axis {key} has no value: expected one or more")
     for index, value in enumerate(found):

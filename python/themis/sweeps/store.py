@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from themis.atomic_directory import json_text, new_directory, read_json
+from themis.atomic_directory import json_text, new_directory, read_json_object
 from themis.errors import ThemisError
 
 __all__ = ["FILES", "Store", "open_store"]
@@ -41,9 +41,9 @@ class Store:
         """Return the summary of a result, or None where there is none or it is damaged."""
         place = self.place(address)
         try:
-            if read_json(place / "manifest.json").get("kind") not in self._kinds:
+            if read_json_object(place / "manifest.json").get("kind") not in self._kinds:
                 return None
-            return read_json(place / "summary.json")
+            return read_json_object(place / "summary.json")
         except ThemisError:
             return None
 
@@ -78,7 +78,7 @@ def open_store(root: Path, *, force: bool, tables: bool) -> Iterator[Store]:
 
 def _is_sweep(root: Path) -> bool:
     try:
-        return read_json(root / "manifest.json").get("kind") == "sweep"
+        return read_json_object(root / "manifest.json").get("kind") == "sweep"
     except ThemisError:
         return False
 

@@ -24,6 +24,7 @@ __all__ = ["COMMAS", "SHAPE", "CsvBlock", "CsvHeader", "Dialect", "csv_blocks", 
 SHAPE = ("", "empty line", "too few fields", "too many fields", "repeated header")
 """What can be wrong with a record as a whole; the index is the code in `CsvBlock.shape`."""
 
+_MOST_RECORD_BYTES = 64 << 20
 _NEWLINE, _QUOTE, _CR = 10, 34, 13
 _BLANKS_OR_QUOTES = (b'"', b"\r", b"\t", b"\v", b"\f", b"\x1c", b"\x1d", b"\x1e", b"\x1f")
 _BLANKS = re.compile(rb"[ \t]+")
@@ -160,6 +161,12 @@ def csv_blocks(
         data = rest + piece
         cut = _last_break(data, header.dialect)
         data, rest = data[:cut], data[cut:]
+        if len(rest) > _MOST_RECORD_BYTES:
+            where = line + data.count(b"\n")
+            what = "with a quote that does not end" if b'"' in rest else "without an end"
+            raise TraceError(
+                f"{file.name}, line {where}: {_MOST_RECORD_BYTES >> 20} MiB {what}: expected a row"
+            )
         while line <= header.line and data:
             data, line = data[data.index(b"\n") + 1 :], line + 1
         if data:

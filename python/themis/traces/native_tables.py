@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from themis.errors import TraceError
+from themis.expansion import check_parquet
 from themis.traces.gathered import Gathered
 from themis.traces.reader import Input, csv_rows, unused_columns
 from themis.traces.rows import Floats, RowChecks
@@ -85,6 +86,7 @@ def table_rows(source: Input, gathered: Gathered, known: dict[str, str]) -> Iter
         raise TraceError(f"{source.name}: found {source.describe()}: expected CSV or Parquet")
     unused_columns(source, gathered, known.values())
     try:
+        check_parquet(source.path, TraceError)
         frame = pl.read_parquet(source.path, columns=list(known.values()))
     except (pl.exceptions.PolarsError, OSError) as error:
         raise TraceError(f"{source.name}: damaged Parquet file: {error}") from None

@@ -5,23 +5,19 @@ A file is plain, gzip, bzip2, xz or Zstandard, and may be a member of a tar arch
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import hashlib
-import io
-import lzma
+import stat
 import tarfile
-import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import BinaryIO, cast
 
-import polars as pl
-
 from themis.errors import TraceError
+from themis.traces.packed import DAMAGED, packing, unpacked
 
 __all__ = ["BLOCK_BYTES", "TraceFile", "digest", "is_folder", "undecodable"]
 
@@ -29,13 +25,8 @@ BLOCK_BYTES = 16 << 20
 """Decompressed bytes that a reader holds at a time, about."""
 
 _HEAD_BYTES = 64 << 10
+_MOST_MEMBERS = 500
 _TAR_MARK = slice(257, 262)
-_PACKED: dict[bytes, tuple[str, Callable[[BinaryIO], object]]] = {
-    b"\x1f\x8b": ("gzip", lambda raw: gzip.GzipFile(fileobj=raw)),
-    b"BZh": ("bzip2", bz2.BZ2File),
-    b"\xfd7zXZ": ("xz", lzma.LZMAFile),
-}
-_ZSTD = b"\x28\xb5\x2f\xfd"
 _PARQUET = b"PAR1"
 _BOM = b"\xef\xbb\xbf"
 _FOREIGN = {
@@ -43,8 +34,7 @@ _FOREIGN = {
     b"\xff\xfe": "UTF-16 text",
     b"\xfe\xff": "UTF-16 text",
 }
-_DAMAGED = (zlib.error, lzma.LZMAError, tarfile.TarError, EOFError)
-"""What decoders raise about bytes that they cannot read."""
+_DAMAGED = (*DAMAGED, tarfile.TarError, EOFError)
 
 
 @dataclass(frozen=True)
@@ -121,19 +111,26 @@ class TraceFile:
     def members(self) -> tuple[str, ...] | None:
         """Names of the files of a tar archive, sorted; None if this is none.
 
-        Hidden files, such as the ``._*`` of macOS, are left out.
+        Hidden files, such as the ``._*`` of macOS, are left out, and so is what is no file.
         """
-        if self._is(_ZSTD):
-            return None
         with self._text() as stream:
             if self._read(stream, 512)[_TAR_MARK] != b"ustar":
                 return None
         with self._archive() as archive:
             try:
-                names = [entry.name for entry in archive if entry.isfile()]
+                entries = list(islice(archive, _MOST_MEMBERS + 1))
             except (*_DAMAGED, OSError) as error:
                 raise TraceError(f"{self.path}: damaged tar archive: {error}") from None
-        return tuple(sorted(name for name in names if not name.split("/")[-1].startswith(".")))
+        if len(entries) > _MOST_MEMBERS:
+            raise TraceError(
+                f"{self.path}: an archive of more than {_MOST_MEMBERS} members: "
+                "expected a trace; if it is one, unpack it first"
+            )
+        names = sorted(entry.name for entry in entries if entry.isfile())
+        for name, following in pairwise(names):
+            if name == following:
+                raise TraceError(f"{self.path}: member {name!r} stands twice: expected each once")
+        return tuple(name for name in names if not name.split("/")[-1].startswith("."))
 
     @cached_property
     def _magic(self) -> bytes:
@@ -152,10 +149,7 @@ class TraceFile:
     @property
     def _packing(self) -> str | None:
         """Name of the compression that is undone here."""
-        return next((name for start, (name, _) in _PACKED.items() if self._is(start)), None)
-
-    def _is(self, start: bytes) -> bool:
-        return self._magic.startswith(start)
+        return packing(self._magic)
 
     @contextmanager
     def _stored(self) -> Iterator[BinaryIO]:
@@ -174,7 +168,9 @@ class TraceFile:
 
     def _open(self) -> BinaryIO:
         try:
-            return self.path.open("rb")
+            kind = self.path.stat().st_mode
+            if stat.S_ISREG(kind) or stat.S_ISDIR(kind):
+                return self.path.open("rb")
         except IsADirectoryError:
             raise TraceError(f"{self.name}: a directory: expected a trace file") from None
         except FileNotFoundError:
@@ -182,6 +178,7 @@ class TraceFile:
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else str(error)
             raise TraceError(f"{self.name}: cannot be read: {reason}") from None
+        raise TraceError(f"{self.name}: a device or pipe: expected a trace file")
 
     @contextmanager
     def _archive(self) -> Iterator[tarfile.TarFile]:
@@ -197,12 +194,7 @@ class TraceFile:
     def _text(self) -> Iterator[BinaryIO]:
         """Decompressed bytes."""
         with self._stored() as raw:
-            for start, (_, unpack) in _PACKED.items():
-                if self._is(start):
-                    with cast("BinaryIO", unpack(raw)) as unpacked:
-                        yield unpacked
-                    return
-            yield io.BytesIO(self._zstd(raw)) if self._is(_ZSTD) else raw
+            yield unpacked(raw, self._magic, self.path.stat().st_size, self.name)
 
     def _read(self, stream: BinaryIO, size: int) -> bytes:
         try:
@@ -211,25 +203,11 @@ class TraceFile:
             raise TraceError(
                 f"{self.name}: truncated {self._packing} file: the compressed data ends early"
             ) from None
-        except (gzip.BadGzipFile, *_DAMAGED) as error:
+        except _DAMAGED as error:
             raise TraceError(f"{self.name}: damaged {self._packing} file: {error}") from None
         except OSError as error:
             reason = error.strerror or error
             raise TraceError(f"{self.name}: cannot be read: {reason}") from None
-
-    def _zstd(self, raw: BinaryIO) -> bytes:
-        """Decompressed bytes of a Zstandard file: polars has the only decoder at hand."""
-        try:
-            lines = pl.read_csv(
-                self._read(raw, -1),
-                has_header=False,
-                schema={"line": pl.String},
-                separator="\x01",
-                quote_char=None,
-            )
-        except (pl.exceptions.PolarsError, OSError) as error:
-            raise TraceError(f"{self.name}: damaged Zstandard file: {error}") from None
-        return "\n".join(lines["line"].fill_null("").to_list()).encode() + b"\n"
 
 
 def is_folder(place: Path) -> bool:
