@@ -73,7 +73,7 @@ bench: $(TEST)/wheel.stamp ## Benchmarks of the installed wheel
 	$(TEST)/bin/pytest bench --benchmark-only
 
 .PHONY: bench-instructions
-bench-instructions: $(BUILD)/tools.stamp ## Instructions of fixed auctions against the reference (valgrind)
+bench-instructions: $(BUILD)/tools.stamp ## Instructions of fixed auctions and simulations against the reference (valgrind)
 	$(BUILD)/bin/python bench/instructions.py
 
 .PHONY: dev

@@ -1,4 +1,4 @@
-"""Instructions of fixed auctions, by callgrind: a regression shows whatever the machine is doing.
+"""Instructions of fixed auctions and simulations, by callgrind, whatever else the machine does.
 
     python bench/instructions.py            compare with instructions.json; exit 1 if more
     python bench/instructions.py --write    measure the reference anew
@@ -22,7 +22,7 @@ REFERENCE = HERE / "instructions.json"
 TOLERANCE = 0.02
 """Layout of memory moves counts by less than this."""
 
-ROUNDS = (
+AUCTIONS = (
     ("whole", 64),
     ("whole", 1024),
     ("whole", 16384),
@@ -32,18 +32,34 @@ ROUNDS = (
     ("tables", 128),
     ("greedy", 256),
 )
+"""Kind and GPUs."""
+
+SIMULATIONS = (
+    ("fifo", 2000, 128),
+    ("tiresias", 2000, 128),
+    ("themis", 1000, 128),
+    ("themis", 2000, 128),
+)
+"""Policy, jobs and GPUs."""
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Instructions of fixed auctions, by callgrind.")
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--write", action="store_true", help="write instructions.json anew")
     write = parser.parse_args().write
     if shutil.which("valgrind") is None:
         say("valgrind is not installed: no instructions were counted")
         return 0
     compiler = output("rustc", "--version").strip()
-    program = build()
-    counts = {f"{kind} {gpus}": count(program, kind, gpus) for kind, gpus in ROUNDS}
+    programs = (
+        (build("themis-core", "auction_rounds"), AUCTIONS),
+        (build("themis-sim", "one_simulation"), SIMULATIONS),
+    )
+    counts = {
+        " ".join(map(str, load)): count(program, *map(str, load))
+        for program, loads in programs
+        for load in loads
+    }
     if write:
         text = json.dumps({"compiler": compiler, "instructions": counts}, indent=2)
         REFERENCE.write_text(f"{text}\n", encoding="utf-8")
@@ -66,17 +82,17 @@ def compare(counts: dict[str, int], reference: dict[str, int]) -> int:
     return int(worse)
 
 
-def build() -> Path:
-    """Build the example and return the program."""
-    cargo = ("cargo", "build", "--release", "--locked", "-p", "themis-core")
-    lines = output(*cargo, "--example", "auction_rounds", "--message-format", "json").splitlines()
+def build(package: str, example: str) -> Path:
+    """Build an example and return the program."""
+    cargo = ("cargo", "build", "--release", "--locked", "-p", package)
+    lines = output(*cargo, "--example", example, "--message-format", "json").splitlines()
     built = [
         message["executable"] for line in lines if (message := json.loads(line)).get("executable")
     ]
     return Path(built[-1])
 
 
-def count(program: Path, kind: str, gpus: int) -> int:
+def count(program: Path, *load: str) -> int:
     """Return the instructions of a run, from callgrind's own summary."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "callgrind.out"
@@ -85,14 +101,13 @@ def count(program: Path, kind: str, gpus: int) -> int:
             "--tool=callgrind",
             f"--callgrind-out-file={out}",
             str(program),
-            kind,
-            str(gpus),
+            *load,
         )
         found = re.search(
             r"^(?:summary|totals): (\d+)", out.read_text(encoding="utf-8"), re.MULTILINE
         )
     if found is None:
-        raise SystemExit(f"valgrind counted no instructions of {kind} {gpus}")
+        raise SystemExit(f"valgrind counted no instructions of {' '.join(load)}")
     return int(found[1])
 
 

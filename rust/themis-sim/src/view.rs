@@ -2,8 +2,8 @@
 
 use crate::state::{FairShare, State};
 use crate::workload::{Claim, JobSpec};
-use themis_core::app::{AppState, Job, Speeds};
-use themis_core::auction::Rules;
+use themis_core::app::{Alone, AppState, Job, OwnGpus, Speeds};
+use themis_core::auction::{Rules, Standing};
 use themis_core::cluster::{Bundle, FreeSet, Topology};
 use themis_core::fairness::{FilterKey, OutsideContext, TIdReading};
 use themis_core::schedulers::AppScheduler;
@@ -222,6 +222,17 @@ impl<'a> View<'a> {
         (job - self.state.workload.apps[self.spec(job).app as usize].first_job) as usize
     }
 
+    /// The unfinished jobs of an app that want GPUs, by number.
+    pub fn open_jobs(&self, app: u32) -> &'a [u32] {
+        &self.state.apps[app as usize].open
+    }
+
+    /// What an auction knows of an app before it asks for its report.
+    pub fn standing(&self, app: u32) -> Standing {
+        let resumes = self.state.apps[app as usize].expired > 0;
+        Standing { rank: self.rank(app), resumes }
+    }
+
     /// An app as it is.
     pub fn app(&self, app: u32) -> Candidate {
         self.candidate(app, Claim::TRUE)
@@ -244,8 +255,8 @@ impl<'a> View<'a> {
         let share = self.state.share(app);
         let jobs = run.open.clone();
         let mut state = AppState {
-            elapsed_s: (now_us - run.arrival_us) as f64 / 1e6,
-            t_id_s: self.state.t_id_s(app, share).max(f64::MIN_POSITIVE),
+            elapsed_s: self.elapsed_s(app),
+            t_id_s: self.t_id_s(app, share),
             stopping: run.waits_for,
             jobs: jobs.iter().map(|job| self.job(*job)).collect(),
             later: self.scheduler(app).later().to_vec(),
@@ -273,20 +284,42 @@ impl<'a> View<'a> {
         Candidate { app, jobs, state }
     }
 
-    /// rho of an app if the whole cluster were its own from now on.
-    pub fn best_case(&self, candidate: &Candidate) -> f64 {
-        candidate.state.best_rho(self.topology())
+    fn elapsed_s(&self, app: u32) -> f64 {
+        (self.state.now_us - self.arrival_us(app)) as f64 / 1e6
+    }
+
+    fn t_id_s(&self, app: u32, share: FairShare) -> f64 {
+        self.state.t_id_s(app, share).max(f64::MIN_POSITIVE)
+    }
+
+    /// rho of an app, as its agent reports it, if the whole cluster were its own from now on.
+    pub fn best_case(&self, app: u32) -> f64 {
+        if !self.tells_truth(app) {
+            return self.reported(app).state.best_rho(self.topology());
+        }
+        // The same of the truth, which is at hand: most apps are never asked for more.
+        let run = &self.state.apps[app as usize];
+        let jobs = || run.open.iter().copied();
+        let own_gpus = OwnGpus::of(self.topology(), jobs().map(|job| self.speeds(job)));
+        let alone = Alone {
+            stopping: run.waits_for,
+            all: own_gpus.rate(f64::from(run.cap), 1.0),
+            later: self.scheduler(app).later(),
+        };
+        let best = |job: u32| self.state.jobs[job as usize].best_rate();
+        let alone_s = alone.time_s(jobs().map(|job| (self.work_left_gpu_s(job), best(job))));
+        (self.elapsed_s(app) + alone_s) / self.t_id_s(app, self.state.share(app))
     }
 
     /// What the filter ranks an app by: (key, second key), larger is worse off.
-    pub fn rank(&self, candidate: &Candidate) -> (f64, f64) {
-        let state = &candidate.state;
-        let best_case = self.best_case(candidate);
-        let run = &self.state.apps[candidate.app as usize];
+    pub fn rank(&self, app: u32) -> (f64, f64) {
+        let run = &self.state.apps[app as usize];
         match (self.state.settings.filter_key, run.last_rho) {
-            (FilterKey::BestCase, _) | (FilterKey::Cached, None) => (best_case, 0.0),
+            (FilterKey::BestCase, _) | (FilterKey::Cached, None) => (self.best_case(app), 0.0),
             (FilterKey::Holdings, _) => {
-                (state.rho_at(&state.held_rates(self.topology())), best_case)
+                let state = self.reported(app).state;
+                let rates = state.held_rates(self.topology());
+                (state.rho_at(&rates), state.best_rho(self.topology()))
             }
             (FilterKey::Cached, Some(rho)) => {
                 (rho * (1.0 + run.waited_us(self.state.now_us) as f64 / 60e6), 0.0)

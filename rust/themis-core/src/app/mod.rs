@@ -18,5 +18,5 @@ pub use ladder::Reach;
 pub use profile::Profile;
 pub use relaxed::Relaxed;
 pub use speeds::{OwnGpus, Pool, Speeds};
-pub use state::{AppState, Job, Stopping, log_v};
+pub use state::{Alone, AppState, Job, Stopping, log_v};
 pub use value::Value;

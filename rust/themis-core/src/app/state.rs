@@ -198,9 +198,8 @@ impl AppState {
         }
     }
 
-    /// Seconds of the phases to come at so much work a second.
     fn later_s(&self, rate: f64) -> f64 {
-        self.later.iter().map(|phase| phase.time_s(rate)).sum()
+        later_s(&self.later, rate)
     }
 
     /// Seconds that the longest job needs at its cap, perfectly placed: the critical path.
@@ -211,17 +210,10 @@ impl AppState {
 
     /// Seconds to finish what is left alone on the whole cluster (`T_alone`).
     pub fn time_alone(&self, topology: &Topology) -> f64 {
-        let best: Vec<f64> = self.jobs.iter().map(|job| job.best_rate(topology)).collect();
-        match self.stopping {
-            Stopping::All => {
-                let each = self.jobs.iter().zip(&best);
-                let longest = each.map(|(job, rate)| divide(job.work_left_gpu_s, *rate));
-                let all = self.own_gpus(topology).rate(f64::from(self.cap), 1.0);
-                let rate = best.iter().sum::<f64>().min(all);
-                longest.fold(divide(self.work_left_gpu_s(), rate), f64::max) + self.later_s(all)
-            }
-            Stopping::First => self.time_left(&best),
-        }
+        let all = self.own_gpus(topology).rate(f64::from(self.cap), 1.0);
+        let alone = Alone { stopping: self.stopping, all, later: &self.later };
+        let jobs = self.jobs.iter();
+        alone.time_s(jobs.map(|job| (job.work_left_gpu_s, job.best_rate(topology))))
     }
 
     /// The cluster in its own GPUs.
@@ -291,6 +283,37 @@ impl AppState {
     pub fn hold(&mut self, job: usize, bundle: &Bundle) {
         self.jobs[job].held.merge(bundle);
     }
+}
+
+/// What the time of an app alone on the whole cluster depends on beside its jobs.
+#[derive(Clone, Copy, Debug)]
+pub struct Alone<'a> {
+    /// Which of its jobs it waits for.
+    pub stopping: Stopping,
+    /// The rate of all GPUs that it may hold, were its work spread over them.
+    pub all: f64,
+    /// The phases to come.
+    pub later: &'a [Demand],
+}
+
+impl Alone<'_> {
+    /// Seconds to finish, from the GPU-seconds that each job has left and its best rate.
+    pub fn time_s(&self, jobs: impl Iterator<Item = (f64, f64)> + Clone) -> f64 {
+        let each = jobs.clone().map(|(work, rate)| divide(work, rate));
+        match self.stopping {
+            Stopping::All => {
+                let work = jobs.clone().map(|(work, _)| work).sum();
+                let rate = jobs.map(|(_, rate)| rate).sum::<f64>().min(self.all);
+                each.fold(divide(work, rate), f64::max) + later_s(self.later, self.all)
+            }
+            Stopping::First => each.fold(f64::INFINITY, f64::min),
+        }
+    }
+}
+
+/// Seconds of the phases to come at so much work a second.
+fn later_s(later: &[Demand], rate: f64) -> f64 {
+    later.iter().map(|phase| phase.time_s(rate)).sum()
 }
 
 /// log V of an unbounded rho: so low that serving one more app outweighs any other gain, which

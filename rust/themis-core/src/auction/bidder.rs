@@ -185,6 +185,14 @@ impl Bidder {
         }
     }
 
+    /// Whether leases of it have just ended.
+    pub(super) fn resumes(&self) -> bool {
+        match self {
+            Self::App(app) => app.jobs.iter().any(|job| !job.previous.is_empty()),
+            Self::Table(_) => false,
+        }
+    }
+
     /// GPUs that one of its jobs had until now and would go on with, or `None`; a table has no jobs.
     pub(super) fn resume_one(&self, free: &FreeSet) -> Option<Part> {
         match self {

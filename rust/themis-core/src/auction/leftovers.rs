@@ -4,7 +4,7 @@
 //! whose payment freed GPUs, or a payment would cost nothing. Cost: O(1) a claim granted and one
 //! failed claim an app: free GPUs only shrink, so that a claim which fails once is not tried again.
 
-use super::outcome::{Entry, Outcome};
+use super::entrants::Entries;
 use super::{Bidder, Draws};
 use crate::app::Part;
 use crate::cluster::FreeSet;
@@ -22,24 +22,33 @@ pub enum Leftover {
     WorstFirst,
 }
 
-/// Gives out what is free; `outcome.order` is worst first, its first `visible` were bidders.
+/// Who may claim, all worst first.
+pub(super) struct Claimants<'a> {
+    /// Those who saw the offer.
+    pub(super) bidders: &'a [usize],
+    /// The others.
+    pub(super) outside: &'a [usize],
+    /// Those of the others whose leases just ended.
+    pub(super) resuming: &'a [usize],
+}
+
+/// Gives out what is free.
 pub(super) fn hand_out(
-    outcome: &mut Outcome,
+    entries: &mut Entries<'_>,
+    claimants: &Claimants<'_>,
     free: &mut FreeSet,
-    visible: usize,
     rule: Leftover,
     draws: &mut dyn Draws,
 ) {
-    let (bidders, outside) = outcome.order.split_at(visible);
+    let Claimants { bidders, outside, resuming } = claimants;
     let (paid, unpaid): (Vec<usize>, Vec<usize>) =
-        bidders.iter().partition(|at| outcome.entries[**at].was_cut());
-    let entries = &mut outcome.entries;
+        bidders.iter().partition(|at| entries.of(**at).was_cut());
     match rule {
         Leftover::WorstFirst => serve(entries, outside, free, Bidder::claim_one),
         Leftover::Random => serve_drawn(entries, outside, free, draws),
         Leftover::HoldersFirst => {
-            for at in outside {
-                take(&mut entries[*at], free, Bidder::resume_one);
+            for at in *resuming {
+                take(entries, *at, free, Bidder::resume_one);
             }
             serve_drawn(entries, outside, free, draws);
         }
@@ -52,25 +61,34 @@ pub(super) fn hand_out(
 type Next = fn(&Bidder, &FreeSet) -> Option<Part>;
 
 /// One app after the other.
-fn serve(entries: &mut [Entry], order: &[usize], free: &mut FreeSet, next: Next) {
+fn serve(entries: &mut Entries<'_>, order: &[usize], free: &mut FreeSet, next: Next) {
     for at in order {
-        while take(&mut entries[*at], free, next) {}
+        while take(entries, *at, free, next) {}
     }
 }
 
 /// One claim at a time, to an app drawn at random.
-fn serve_drawn(entries: &mut [Entry], apps: &[usize], free: &mut FreeSet, draws: &mut dyn Draws) {
+fn serve_drawn(
+    entries: &mut Entries<'_>,
+    apps: &[usize],
+    free: &mut FreeSet,
+    draws: &mut dyn Draws,
+) {
     let mut pool = apps.to_vec();
     while free.total() > 0 && !pool.is_empty() {
         let drawn = ((draws.leftover() * pool.len() as f64) as usize).min(pool.len() - 1);
-        if !take(&mut entries[pool[drawn]], free, Bidder::claim_one) {
+        if !take(entries, pool[drawn], free, Bidder::claim_one) {
             pool.swap_remove(drawn);
         }
     }
 }
 
 /// One claim; false when nothing that is free helps the app.
-fn take(entry: &mut Entry, free: &mut FreeSet, next: Next) -> bool {
+fn take(entries: &mut Entries<'_>, at: usize, free: &mut FreeSet, next: Next) -> bool {
+    if free.total() == 0 {
+        return false; // nobody need be asked
+    }
+    let entry = entries.of(at);
     let Some(part) = next(&entry.bidder, free) else { return false };
     free.take(&part.bundle);
     entry.bidder.hold(&part);
@@ -85,7 +103,7 @@ mod tests {
     use super::*;
     use crate::SlotId;
     use crate::app::{AppState, Job, Profile, Stopping};
-    use crate::auction::{Entrant, Rules, run_round};
+    use crate::auction::{Entrant, Entry, Rules, run_round};
     use crate::cluster::{Bundle, MachineSpec, Topology};
 
     /// Always draws the last in the pool.

@@ -8,6 +8,7 @@ mod bidder;
 mod charge;
 mod decision;
 mod dual;
+mod entrants;
 mod exact;
 mod exchange;
 mod greedy;
@@ -24,6 +25,7 @@ mod winners;
 pub use bidder::{Bidder, Table, TableRow};
 pub use charge::Payment;
 pub use decision::Given;
+pub use entrants::{Entrant, Standing};
 pub use leftovers::Leftover;
 pub use outcome::{Entry, Outcome, Reason};
 pub use solver::Solver;
@@ -31,6 +33,8 @@ pub use solver::Solver;
 use std::cmp::Reverse;
 
 use decision::Decision;
+use entrants::Entries;
+use leftovers::Claimants;
 use prices::Prices;
 
 use crate::app::Pattern;
@@ -42,15 +46,6 @@ use crate::fairness::{participants, worst_first};
 /// what they are worth and the knapsack knows places by prices only. With more, mixtures triple the
 /// patterns and the budgeted exchanges find no more by them.
 const FEW: usize = 16;
-
-/// An app that wants more than it keeps.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Entrant {
-    /// Its agent's answer to any offer.
-    pub bidder: Bidder,
-    /// What the filter ranks it by, worst (largest) first, then by the second number.
-    pub rank: (f64, f64),
-}
 
 /// The rules of a round.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -138,17 +133,17 @@ fn bound<'a>(bidders: impl Iterator<Item = &'a Bidder>) -> Vec<TypeSet> {
 }
 
 /// The entrants worst off first, and those that see the offer, in their own order.
-fn visibility(entrants: &[Entrant], rules: &Rules) -> (Vec<usize>, Vec<usize>) {
-    let ranks: Vec<(f64, f64)> = entrants.iter().map(|entrant| entrant.rank).collect();
-    let order = worst_first(&ranks);
-    let mut seen = order[..participants(rules.fairness_knob, entrants.len())].to_vec();
+fn visibility(ranks: &[(f64, f64)], rules: &Rules) -> (Vec<usize>, Vec<usize>) {
+    let order = worst_first(ranks);
+    let mut seen = order[..participants(rules.fairness_knob, ranks.len())].to_vec();
     seen.sort_unstable();
     (order, seen)
 }
 
 /// The entrants that see an offer under these rules, in their own order.
 pub fn visible(entrants: &[Entrant], rules: &Rules) -> Vec<usize> {
-    visibility(entrants, rules).1
+    let ranks: Vec<(f64, f64)> = entrants.iter().map(|entrant| entrant.rank).collect();
+    visibility(&ranks, rules).1
 }
 
 /// Clears one auction over `offer`. Entrants are numbered in the order that decides ties.
@@ -161,7 +156,7 @@ pub fn run_round(
     rules: &Rules,
     draws: &mut dyn Draws,
 ) -> Outcome {
-    round(offer, entrants, rules, None, draws)
+    round_of_all(offer, entrants, rules, None, draws)
 }
 
 /// The same with an allocation and payments found outside, which must fit the offer
@@ -173,33 +168,63 @@ pub fn run_round_given(
     given: &Given,
     draws: &mut dyn Draws,
 ) -> Outcome {
-    round(offer, entrants, rules, Some(given), draws)
+    round_of_all(offer, entrants, rules, Some(given), draws)
 }
 
-fn round(
+/// The same among entrants that are known by their standings, with entries of those only that the
+/// round had to ask: who sees the offer, and whom GPUs were left for. [`Outcome::ask_rest`] adds
+/// the others.
+pub fn run_round_asking(
+    offer: &FreeSet,
+    standings: &[Standing],
+    ask: &mut dyn FnMut(usize) -> Bidder,
+    rules: &Rules,
+    draws: &mut dyn Draws,
+) -> Outcome {
+    round(offer, standings, ask, rules, None, draws)
+}
+
+fn round_of_all(
     offer: &FreeSet,
     entrants: Vec<Entrant>,
     rules: &Rules,
     given: Option<&Given>,
     draws: &mut dyn Draws,
 ) -> Outcome {
+    let standings: Vec<Standing> = entrants.iter().map(Entrant::standing).collect();
+    let mut bidders: Vec<_> = entrants.into_iter().map(|entrant| Some(entrant.bidder)).collect();
+    let mut ask = |at: usize| bidders[at].take().expect("invariant: nobody is asked twice");
+    let mut outcome = round(offer, &standings, &mut ask, rules, given, draws);
+    outcome.ask_rest(standings.len(), &mut ask);
+    outcome
+}
+
+fn round(
+    offer: &FreeSet,
+    standings: &[Standing],
+    ask: &mut dyn FnMut(usize) -> Bidder,
+    rules: &Rules,
+    given: Option<&Given>,
+    draws: &mut dyn Draws,
+) -> Outcome {
     // 1. Visibility: the worst off see the offer.
-    let (order, seen) = visibility(&entrants, rules);
+    let ranks: Vec<(f64, f64)> = standings.iter().map(|standing| standing.rank).collect();
+    let (order, seen) = visibility(&ranks, rules);
 
     // 2. Bids: all see the same offer.
-    let mut gangs: Vec<u32> = seen.iter().flat_map(|at| entrants[*at].bidder.gangs()).collect();
+    let bidders: Vec<Bidder> = seen.iter().map(|at| ask(*at)).collect();
+    let mut gangs: Vec<u32> = bidders.iter().flat_map(Bidder::gangs).collect();
     gangs.sort_unstable();
     gangs.dedup();
-    let chunks = Chunks::of(offer, &gangs, &bound(seen.iter().map(|at| &entrants[*at].bidder)));
-    let bid = |at: &usize| {
-        let bidder = &entrants[*at].bidder;
-        let mut patterns = bidder.patterns(offer, &chunks);
+    let chunks = Chunks::of(offer, &gangs, &bound(bidders.iter()));
+    let bid = |bidder| {
+        let mut patterns = Bidder::patterns(bidder, offer, &chunks);
         if seen.len() <= FEW {
             patterns.extend(bidder.mixtures(offer, &chunks));
         }
         Bid { bidder, patterns }
     };
-    let bids: Vec<Bid<'_>> = seen.iter().map(bid).collect();
+    let bids: Vec<Bid<'_>> = bidders.iter().map(bid).collect();
 
     // 3. and 4. Proportional fairness with a certified bound, and what each winner costs the others.
     let decision = match given {
@@ -211,18 +236,22 @@ fn round(
 
     // 5. Charge.
     let patterns: Vec<Vec<Pattern>> = bids.into_iter().map(|bid| bid.patterns).collect();
-    let mut outcome = Outcome::new(entrants, order, objective, upper_bound);
+    let mut entries = Entries::new(standings.len(), ask);
     let mut free = offer.clone();
-    for (((at, win), patterns), c) in seen.iter().zip(solution.wins).zip(patterns).zip(payments) {
-        let entry = outcome.entries[*at].see(patterns, win.as_ref(), c);
+    let bids = bidders.into_iter().zip(patterns);
+    for (((at, bid), win), c) in seen.iter().zip(bids).zip(solution.wins).zip(payments) {
+        let entry = entries.see(*at, bid, win.as_ref(), c);
         charge::charge(entry, win, rules.payment, offer, draws);
         entry.keep(&mut free);
     }
 
     // 6. Leftovers: nothing idles that somebody could use.
-    leftovers::hand_out(&mut outcome, &mut free, seen.len(), rules.leftover, draws);
+    let (bidders, outside) = order.split_at(seen.len());
+    let resuming = |at: &usize| standings[*at].resumes;
+    let resuming: Vec<usize> = outside.iter().copied().filter(resuming).collect();
+    let claimants = Claimants { bidders, outside, resuming: &resuming };
+    leftovers::hand_out(&mut entries, &claimants, &mut free, rules.leftover, draws);
 
     // 7. Every entrant learns what it got, or why not.
-    outcome.explain(free.to_bundle());
-    outcome
+    Outcome::new(entries.into_sorted(), objective, upper_bound, free.to_bundle())
 }

@@ -1,6 +1,6 @@
 //! What a round decided, and why, entrant by entrant.
 
-use super::{Bidder, Entrant};
+use super::Bidder;
 use crate::app::{Part, Pattern, Placed};
 use crate::cluster::{Bundle, FreeSet};
 
@@ -38,6 +38,8 @@ impl Reason {
 /// One entrant's part in a round.
 #[derive(Clone, Debug)]
 pub struct Entry {
+    /// Its number among the entrants.
+    pub entrant: usize,
     /// The entrant; its holdings include what it was granted.
     pub bidder: Bidder,
     /// Whether it saw the offer.
@@ -63,9 +65,10 @@ pub struct Entry {
 }
 
 impl Entry {
-    fn new(bidder: Bidder) -> Self {
+    pub(super) fn new(entrant: usize, bidder: Bidder) -> Self {
         let log_v = bidder.log_v_empty();
         Self {
+            entrant,
             bidder,
             visible: false,
             log_v_empty: log_v,
@@ -81,12 +84,7 @@ impl Entry {
     }
 
     /// Notes the bid, the win and the payment of a bidder.
-    pub(super) fn see(
-        &mut self,
-        patterns: Vec<Pattern>,
-        win: Option<&Placed>,
-        c: f64,
-    ) -> &mut Self {
+    pub(super) fn see(&mut self, patterns: Vec<Pattern>, win: Option<&Placed>, c: f64) {
         self.visible = true;
         self.patterns = patterns;
         self.c = c;
@@ -94,7 +92,6 @@ impl Entry {
             self.log_v = win.log_v;
             self.won.clone_from(&win.parts);
         }
-        self
     }
 
     /// Takes what was kept out of the free GPUs and counts it as held.
@@ -144,10 +141,8 @@ fn gpus(parts: &[Part]) -> u32 {
 /// What a round decided.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// One entry an entrant, in the caller's order.
+    /// The entries of the entrants that were asked, in the caller's order.
     pub entries: Vec<Entry>,
-    /// Entrants worst first.
-    pub order: Vec<usize>,
     /// The sum of log V over the bidders, before charging.
     pub objective: f64,
     /// No allocation has a larger sum of log V.
@@ -158,20 +153,24 @@ pub struct Outcome {
 
 impl Outcome {
     pub(super) fn new(
-        entrants: Vec<Entrant>,
-        order: Vec<usize>,
+        mut entries: Vec<Entry>,
         objective: f64,
         upper_bound: f64,
+        unused: Bundle,
     ) -> Self {
-        let entries = entrants.into_iter().map(|entrant| Entry::new(entrant.bidder)).collect();
-        Self { entries, order, objective, upper_bound, unused: Bundle::new() }
-    }
-
-    pub(super) fn explain(&mut self, unused: Bundle) {
-        self.unused = unused;
-        for entry in &mut self.entries {
+        for entry in &mut entries {
             entry.reason = entry.explain();
         }
+        Self { entries, objective, upper_bound, unused }
+    }
+
+    /// Adds the entries of the others, of so many entrants in all: they saw nothing of the offer.
+    pub fn ask_rest(&mut self, entrants: usize, ask: &mut dyn FnMut(usize) -> Bidder) {
+        let mut asked = std::mem::take(&mut self.entries).into_iter().peekable();
+        let entry = |at| {
+            asked.next_if(|entry| entry.entrant == at).unwrap_or_else(|| Entry::new(at, ask(at)))
+        };
+        self.entries = (0..entrants).map(entry).collect();
     }
 
     /// Bidders that saw the offer.

@@ -1,7 +1,7 @@
 //! Serving apps one after the other, each with all that it can use.
 
 use super::{Grant, Plan};
-use crate::view::{Candidate, View};
+use crate::view::View;
 use themis_core::fairness::worst_first;
 
 /// Gives the offer to the apps in this order until nothing is left. An app that can't use what is
@@ -29,9 +29,9 @@ pub(super) fn least_first<K: Ord>(view: &View<'_>, mut key: impl FnMut(u32) -> K
 }
 
 /// Serves the app that is worst off by a rank of two numbers first; the same ties.
-pub(super) fn worst_off_first(view: &View<'_>, rank: impl Fn(&Candidate) -> (f64, f64)) -> Plan {
-    let (apps, ranks): (Vec<u32>, Vec<_>) =
-        view.reports().map(|candidate| (candidate.app, rank(&candidate))).unzip();
+pub(super) fn worst_off_first(view: &View<'_>, rank: impl Fn(u32) -> (f64, f64)) -> Plan {
+    let apps: Vec<u32> = view.wanting().collect();
+    let ranks: Vec<_> = apps.iter().map(|app| rank(*app)).collect();
     serve(view, worst_first(&ranks).into_iter().map(|at| apps[at]))
 }
 

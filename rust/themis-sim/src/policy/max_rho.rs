@@ -14,6 +14,6 @@ impl Policy for MaxRho {
     }
 
     fn decide(&mut self, view: &View<'_>) -> Plan {
-        in_order::worst_off_first(view, |candidate| view.rank(candidate))
+        in_order::worst_off_first(view, |app| view.rank(app))
     }
 }

@@ -16,6 +16,6 @@ impl Policy for Slack {
     }
 
     fn decide(&mut self, view: &View<'_>) -> Plan {
-        in_order::worst_off_first(view, |candidate| (view.best_case(candidate), 0.0))
+        in_order::worst_off_first(view, |app| (view.best_case(app), 0.0))
     }
 }

@@ -2,9 +2,9 @@
 
 use super::{AuctionRecord, Cause, Grant, Plan, Policy};
 use crate::draws::SeededDraws;
-use crate::view::{Candidate, View};
+use crate::view::View;
 use themis_core::app::Part;
-use themis_core::auction::{Bidder, Entrant, Entry, Outcome, run_round};
+use themis_core::auction::{Bidder, Entry, Outcome, run_round_asking};
 
 /// One partial-allocation auction at every resource-available event.
 #[derive(Clone, Debug)]
@@ -18,25 +18,27 @@ impl Themis {
     }
 }
 
-/// One auction, and who took part: apps with the numbers of their jobs, in the order of entries.
+/// One auction, and who could take part: apps in the order of entrants.
 pub(super) struct Round {
     pub(super) outcome: Outcome,
-    pub(super) entrants: Vec<(u32, Vec<u32>)>,
+    pub(super) apps: Vec<u32>,
 }
 
 impl Themis {
     /// Holds one auction.
     pub(super) fn round(&mut self, view: &View<'_>) -> Round {
-        let (mut bids, mut entrants) = (Vec::new(), Vec::new());
-        for candidate in view.reports() {
-            let rank = view.rank(&candidate);
-            let Candidate { app, jobs, state } = candidate;
-            bids.push(Entrant { bidder: Bidder::App(state), rank });
-            entrants.push((app, jobs));
-        }
-        let outcome = run_round(view.offer(), bids, view.rules(), &mut self.draws);
-        Round { outcome, entrants }
+        let apps: Vec<u32> = view.wanting().collect();
+        let standings: Vec<_> = apps.iter().map(|app| view.standing(*app)).collect();
+        let mut ask = |at: usize| bidder(view, apps[at]);
+        let (offer, rules) = (view.offer(), view.rules());
+        let outcome = run_round_asking(offer, &standings, &mut ask, rules, &mut self.draws);
+        Round { outcome, apps }
     }
+}
+
+/// An app's agent.
+pub(super) fn bidder(view: &View<'_>, app: u32) -> Bidder {
+    Bidder::App(view.reported(app).state)
 }
 
 impl Round {
@@ -44,7 +46,9 @@ impl Round {
     pub(super) fn into_plan(self, view: &View<'_>) -> Plan {
         let auction = Some(record(&self.outcome, view.offer().total()));
         let mut grants = Vec::new();
-        for (entry, (app, jobs)) in self.outcome.entries.into_iter().zip(self.entrants) {
+        for entry in self.outcome.entries {
+            let app = self.apps[entry.entrant];
+            let jobs = view.open_jobs(app);
             let mut grant = |parts: Vec<Part>, cause, lease_fraction| {
                 grants.extend(parts.into_iter().map(|Part { job, bundle }| Grant {
                     app,

@@ -1,6 +1,6 @@
 //! The auctions of a run as one app saw them.
 
-use super::themis::Themis;
+use super::themis::{Themis, bidder};
 use super::{Plan, Policy};
 use crate::settings::Settings;
 use crate::view::View;
@@ -69,13 +69,14 @@ impl Policy for Watch {
     }
 
     fn decide(&mut self, view: &View<'_>) -> Plan {
-        let round = self.themis.round(view);
-        let apps = || round.entrants.iter().map(|(app, _)| *app);
-        if let Some(at) = apps().position(|app| app == self.app) {
+        let mut round = self.themis.round(view);
+        let apps = &round.apps;
+        round.outcome.ask_rest(apps.len(), &mut |at| bidder(view, apps[at]));
+        if let Some(at) = apps.iter().position(|app| *app == self.app) {
             self.bids.push(view.now_us(), &round.outcome.entries[at]);
         }
         if self.at_us == Some(view.now_us()) {
-            self.auction = Some((apps().collect(), round.outcome.clone()));
+            self.auction = Some((apps.clone(), round.outcome.clone()));
         }
         round.into_plan(view)
     }

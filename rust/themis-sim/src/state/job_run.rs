@@ -116,6 +116,11 @@ impl JobRun {
         }
     }
 
+    /// The best rate anywhere in the cluster: GPU-microseconds of work a microsecond.
+    pub(crate) fn best_rate(&self) -> f64 {
+        self.best_rate
+    }
+
     /// True when it runs slower than it could somewhere.
     pub(crate) fn is_misplaced(&self) -> bool {
         !self.gpus.is_empty() && self.rate < self.best_rate * (1.0 - 1e-12)

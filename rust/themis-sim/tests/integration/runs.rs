@@ -148,7 +148,7 @@ impl Policy for Watcher {
 
     fn decide(&mut self, view: &View<'_>) -> Plan {
         let candidate = view.app(0);
-        let rank = view.rank(&candidate).0;
+        let rank = view.rank(0).0;
         self.0.push((candidate.state.rho_empty.expect("bounded"), rank));
         let last = view.wanting().last().expect("somebody wants GPUs");
         let grants = view.app(last).state.claim_all(&mut view.offer().clone()).into_iter();
