@@ -16,6 +16,7 @@ mod knapsack;
 mod leftovers;
 mod outcome;
 mod payments;
+mod placing;
 mod prices;
 mod search;
 mod solution;

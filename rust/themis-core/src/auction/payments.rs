@@ -7,7 +7,7 @@
 //! without each winner instead, since a table's bundles do not fit the rows of prices; so are those
 //! of the greedy solver, so that both sides of the fraction come from the same one.
 
-use super::solver::Solved;
+use super::winners::Solved;
 use super::{Bid, Solver};
 use crate::cluster::{Chunks, FreeSet};
 

@@ -11,9 +11,9 @@ use std::cmp::Reverse;
 
 use super::dual::Dual;
 use super::knapsack::Selection;
+use super::placing::place;
 use super::prices::Prices;
 use super::solution::Solution;
-use super::winners::{better, place};
 use super::{Bid, Choice};
 use crate::cluster::{Chunks, FreeSet, Use};
 
@@ -126,7 +126,7 @@ impl<'a> Search<'a> {
         let hope = placed.solution().objective() + self.dual.prices.gpu() * placed.idle();
         if hope > self.best.objective() {
             let known = std::mem::replace(&mut self.best, Solution::nothing(self.bids));
-            self.best = better(known, placed.fill());
+            self.best = known.or_better(placed.fill());
         }
     }
 }

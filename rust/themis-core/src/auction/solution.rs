@@ -24,6 +24,11 @@ impl Solution {
         }
     }
 
+    /// The one with the larger objective; ties: this one.
+    pub(super) fn or_better(self, other: Self) -> Self {
+        if other.objective() > self.objective() { other } else { self }
+    }
+
     /// The sum of log V, in bidder order; 0 without bidders.
     pub(super) fn objective(&self) -> f64 {
         self.log_v.iter().fold(0.0, |sum, log_v| sum + log_v)

@@ -1,23 +1,10 @@
 //! Which solver a round uses, for the allocation and for the payments alike: `c_i` compares two
 //! allocations, and means something only when both were found in the same way.
 
-use super::dual::{self, Dual};
 use super::greedy::Greedy;
-use super::knapsack::{Selection, Table};
-use super::solution::Solution;
-use super::{Bid, winners};
+use super::winners::{self, Solved};
+use super::{Bid, dual};
 use crate::cluster::{Chunks, FreeSet};
-
-/// What a solver found.
-pub(super) struct Solved {
-    /// The best allocation.
-    pub(super) solution: Solution,
-    /// The prices that bound every allocation.
-    pub(super) dual: Dual,
-    /// The table behind it and what it selected, from which payments can be read; `None` when the
-    /// auction has to be solved again without each winner.
-    pub(super) knapsack: Option<(Table, Selection)>,
-}
 
 /// An allocation without a winner may cost this share (1 / `THRIFT`) of one with all: there are as
 /// many of them as winners.
