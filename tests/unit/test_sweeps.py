@@ -17,7 +17,8 @@ from themis.atomic_directory import json_text
 from themis.errors import PolicyError, ScenarioError, ThemisError, TraceError
 from themis.metrics.catalogue import CATALOGUE
 from themis.overrides import SETTING_PLACES
-from themis.scenario import Scenario, SweepTable
+from themis.scenario import Scenario
+from themis.scenario_tables import SweepTable
 from themis.sweeps import SweepProgress, load_sweep, sweep
 from themis.sweeps.address import Addresses
 from themis.sweeps.axes import parse_axes, points

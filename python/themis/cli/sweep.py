@@ -141,7 +141,7 @@ def _with_axes(
 ) -> Scenario:
     """Return the scenario with what the flags vary in its table `sweep`."""
     from themis.overrides import parse_text_value  # noqa: PLC0415 - pydantic loads slowly
-    from themis.scenario import SweepTable  # noqa: PLC0415 - the same
+    from themis.scenario_tables import SweepTable  # noqa: PLC0415 - the same
     from themis.transforms import split_values  # noqa: PLC0415 - the same
 
     table = scenario.sweep or SweepTable()

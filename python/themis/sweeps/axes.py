@@ -12,7 +12,8 @@ import numpy as np
 
 from themis.errors import ScenarioError
 from themis.overrides import apply_values, place_of
-from themis.scenario import Scenario, SweepTable, cluster_table
+from themis.scenario import Scenario, cluster_table
+from themis.scenario_tables import SweepTable
 
 __all__ = ["Axis", "Point", "parse_axes", "points"]
 
