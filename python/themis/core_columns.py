@@ -51,7 +51,8 @@ class CoreColumns:
     speeds
         Of each job on the GPU types of the cluster.
     tenants
-        Lists name, weight and guaranteed; empty where apps share as if they were all of one.
+        Lists name, weight, guaranteed and quota (of from_us, GPUs); empty where apps share as if
+        they were all of one.
     notes
         What a reader of the result should know.
     """
@@ -140,6 +141,10 @@ def _tenants(
         "name": ["" if name is None else name for name in names],
         "weight": [tenant.weight for tenant in found],
         "guaranteed": [tenant.guaranteed for tenant in found],
+        "quota": [
+            [(round(at_s * _US), gpus) for at_s, gpus in tenant.quota_gpus or ()]
+            for tenant in found
+        ],
     }
 
 

@@ -191,7 +191,7 @@ def _with_rho(table: pl.DataFrame, end_s: float, cut: str) -> pl.DataFrame:
     )
     reason = (
         pl.when(hopeless & ~refused)
-        .then(pl.lit("every job needs more GPUs than the cluster has of its types"))
+        .then(pl.lit("every job needs more GPUs than it could ever have"))
         .when(~pl.col("ended") & (pl.col("arrival_s") > end_s))
         .then(pl.lit("arrives after the horizon"))
         .when(refused)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import polars as pl
 
+from themis.limits import MAX_WEIGHT, MIN_WEIGHT
 from themis.result_schema import RESULT_SCHEMA_VERSION, TABLES
 from themis.traces.schema import (
     APPS,
@@ -16,7 +17,6 @@ from themis.traces.schema import (
     STATUSES,
     STOPPING,
 )
-from themis.weights import MAX_WEIGHT, MIN_WEIGHT
 from themis.workload_files import WORKLOAD_SCHEMA_VERSION
 
 __all__ = ["schema_page"]

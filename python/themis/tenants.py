@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+)
 
 from themis.errors import ScenarioError
+from themis.limits import MAX_GPUS, MAX_TIME_S, MAX_WEIGHT, MIN_WEIGHT
 from themis.nearest import nearest
 from themis.validation import scenario_error
-from themis.weights import MAX_WEIGHT, MIN_WEIGHT
 
 if TYPE_CHECKING:
     from themis.workload import Workload
@@ -30,6 +38,28 @@ _DUST = 1e-9
 _LISTED = 5
 
 
+def _steps(quota: object) -> object:
+    """Return a quota as steps; a number is one for all times."""
+    if isinstance(quota, int) and not isinstance(quota, bool):
+        return ((0.0, quota),)
+    if not isinstance(quota, (list, tuple)) or not quota:
+        raise ValueError("expected GPUs, or steps [[second, GPUs], ...]")
+    return quota
+
+
+def _ordered(quota: tuple[tuple[float, int], ...]) -> tuple[tuple[float, int], ...]:
+    for (before_s, _), (at_s, _) in pairwise(quota):
+        if at_s <= before_s:
+            raise ValueError(f"step at {at_s:g} s after one at {before_s:g} s: expected by time")
+    return quota
+
+
+_Step = Annotated[
+    tuple[Annotated[float, Field(ge=0, le=MAX_TIME_S)], Annotated[int, Field(ge=0, le=MAX_GPUS)]],
+    Field(strict=False),
+]
+
+
 class Tenant(BaseModel):
     """What one tenant is given."""
 
@@ -44,6 +74,19 @@ class Tenant(BaseModel):
     )
     guaranteed: float = Field(
         default=0.0, ge=0, le=1, description="share of the cluster that it is owed first; no unit"
+    )
+    quota_gpus: (
+        Annotated[
+            tuple[_Step, ...],
+            BeforeValidator(_steps),
+            AfterValidator(_ordered),
+            Field(strict=False),
+        ]
+        | None
+    ) = Field(
+        default=None,
+        description="most GPUs that its apps hold at one time: a number, or steps [[second, GPUs], "
+        "...] on the workload's clock; unset, and before the first step: any",
     )
 
 

@@ -147,10 +147,39 @@ def test_forged_tenants_are_found() -> None:
         assert {one.rule for one in found} == {"contention_is_that_of_the_lives"}
 
 
+@pytest.mark.parametrize(
+    ("quota", "problem"),
+    [
+        ([[0, 2]], "a lease begins above the quota"),
+        ([[0, 3], [12, 1]], "a lease begins above the quota"),
+        ([[0, 3], [1, 2]], "above the quota for longer than a lease"),
+    ],
+)
+def test_forged_quotas_are_found(quota: list[list[float]], problem: str) -> None:
+    # x holds 3 GPUs up to 20, on leases of 10 that go on unopposed.
+    jobs = [Job("a", 0, 2, 40), Job("b", 0, 1, 20)]
+    result = play("1x3", jobs, "drf", lease_s=10.0, owners=dict.fromkeys("ab", "x"))
+    forged = {**result.manifest, "tenants": {"x": {"quota_gpus": quota}}}
+    if problem.startswith("a lease") and len(quota) > 1:
+        # The lease of b is two, the second from 13 on.
+        rows = result.leases.filter(app_id="b")
+        parts = (rows.with_columns(end_s=13.0), rows.with_columns(start_s=13.0))
+        leases = pl.concat([result.leases.filter(app_id="a"), *parts])
+    else:
+        leases = result.leases
+    told = Result({**result.frames, "leases": leases}, forged, result.inputs)
+    found = {one.rule: one for one in themis.audit(told).findings}
+    examples = found["tenants_stay_below_their_quotas"].examples
+    assert problem in {row["problem"] for row in examples}
+
+
 def test_every_rule_finds_some_forgery() -> None:
     marks = test_forgeries_are_found.pytestmark  # type: ignore[attr-defined]
     forged = {check for _, _, check in marks[0].args[1]}
-    elsewhere = {"apps_stay_below_their_caps", "auctions_are_in_order", "figures_are_finite"}
+    elsewhere = {
+        *("apps_stay_below_their_caps", "auctions_are_in_order", "figures_are_finite"),
+        "tenants_stay_below_their_quotas",
+    }
     assert {rule.name for rule in RULES} - forged == elsewhere
 
 

@@ -116,7 +116,7 @@ def test_what_the_cluster_became_too_small_for_has_failed(policy: str) -> None:
     result = play(cluster, [Job("a", 0, 4, 400), Job("b", 60, 2, 20)], policy, lease_s=100.0)
     assert spans(result) == {"a": (0, 50), "b": (60, 70)}
     assert result.jobs["state"].to_list() == ["failed", "done"]
-    assert result.jobs["reason"].to_list() == ["needs 4 GPUs, 2 at most are left", None]
+    assert result.jobs["reason"].to_list() == ["needs 4 GPUs, the cluster has 2 at most", None]
     assert result.apps["state"].to_list() == ["failed", "done"]
     assert result.apps["rho"].is_null().to_list() == [True, False]
 

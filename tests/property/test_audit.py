@@ -20,7 +20,13 @@ PROFILES: dict[str, Any] = {
     "network": {"scores": [1, 0.9, 0.7, 0.5], "speeds": {"a": 2.0, "b": 0.5}}
 }
 TENANTS = st.sampled_from(
-    [None, {"x": {"weight": 2.0}}, {"x": {"guaranteed": 0.5}, "y": {"guaranteed": 0.1}}]
+    [
+        None,
+        {"x": {"weight": 2.0}},
+        {"x": {"guaranteed": 0.5, "quota_gpus": 2}, "y": {"guaranteed": 0.1}},
+        {"x": {"quota_gpus": [[0, 0], [12, 3], [25, 1]]}, "y": {"quota_gpus": [[11, 1], [40, 5]]}},
+        {"x": {"quota_gpus": [[0, 4], [10, 2], [15, 0]]}, "y": {"quota_gpus": 3}},
+    ]
 )
 Inputs = tuple[themis.Workload, Cluster, dict[str, Any]]
 

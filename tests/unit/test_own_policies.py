@@ -390,3 +390,37 @@ def test_the_note_says_whose_policy_it_is() -> None:
     notes = run(first_come, TWO).manifest["notes"]
     assert isinstance(notes, list)
     assert any(note.endswith("test_own_policies:Scripted, which is not built in") for note in notes)
+
+
+QUOTA = {"x": {"quota_gpus": [[0, 3], [50, 1]]}}
+
+
+def test_a_view_tells_the_room_that_a_quota_leaves() -> None:
+    seen = []
+
+    def answer(view: PolicyView) -> list[Grant]:
+        seen.append([view.spare_gpus(int(app)) for app in view.apps.app])
+        return first_come(view)
+
+    # c's room is x's less the two GPUs of a, kept or just claimed; d has no tenant.
+    jobs = [Job("a", 0, 2, 400), Job("c", 10, 2, 20), Job("d", 10, 1, 20)]
+    owners = {"a": "x", "c": "x"}
+    result = run(answer, jobs, "1x8", owners=owners, tenants=QUOTA, horizon_s=20.0)
+    assert [spare[:2] for spare in seen] == [[3], [1, 1]]
+    assert spans(result) == {"a": (0, None), "c": (None, None), "d": (10, None)}
+
+
+@pytest.mark.parametrize(
+    ("at_s", "gang", "problem"),
+    [
+        (10, 2, r"2 GPUs for tenant \"x\": its quota of 3 leaves 1"),
+        (60, 1, r"1 GPUs for tenant \"x\": its quota of 1 leaves 0"),
+    ],
+)
+def test_grants_above_a_quota_are_refused(at_s: int, gang: int, problem: str) -> None:
+    jobs = [Job("a", 0, 2, 400), Job("c", at_s, gang, 20)]
+    owners = {"a": "x", "c": "x"}
+    grants = {0: Grant(0, {0: 2}), at_s: Grant(1, {1: gang})}
+    answer = {at: [grant] for at, grant in grants.items()}
+    with pytest.raises(PolicyAnswerError, match=problem):
+        run(lambda view: answer.get(int(view.now_s)), jobs, owners=owners, tenants=QUOTA)

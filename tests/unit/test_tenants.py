@@ -25,6 +25,7 @@ policy.name = "fifo"
 [tenants.x]
 weight = 3
 guaranteed = 0.2
+quota_gpus = [[0, 1], [86_400, 0]]
 [tenants.'vc 2']
 """
 
@@ -46,6 +47,21 @@ def run(tenants: Any) -> themis.Result:  # noqa: ANN401 - also what is no table
                 ),
                 *((math.nan, "expected a finite number"), (math.inf, "expected a finite number")),
                 (True, "expected a number"),
+            )
+        ),
+        *(
+            ({"x": {"quota_gpus": bad}}, rf"tenants\.x\.quota_gpus{place}")
+            for bad, place in (
+                (-1, r"\[0\]\[1\] = -1: must be >= 0"),
+                (1.5, r" = 1\.5: expected GPUs, or steps \[\[second, GPUs\], \.\.\.\]"),
+                ("4", " = '4': expected GPUs"),
+                (True, " = True: expected GPUs"),
+                ([], r" = \[\]: expected GPUs"),
+                ([[0]], r"\[0\]\[1\]: is missing"),
+                ([["a", 1]], r"\[0\]\[0\] = 'a': expected a number"),
+                ([[-5, 1]], r"\[0\]\[0\] = -5: must be >= 0"),
+                ([[0, 10**9]], r"\[0\]\[1\] = 1000000000: must be <= 1e\+06"),
+                ([[5, 1], [5, 2]], r".*step at 5 s after one at 5 s: expected by time"),
             )
         ),
         ({"x": {"guaranteed": -0.1}}, r"tenants\.x\.guaranteed = -0\.1: must be >= 0"),
@@ -93,7 +109,10 @@ def scenario(tmp_path: Path) -> Path:
 
 def test_a_scenario_carries_its_tenants(scenario: Path, capsys: pytest.CaptureFixture[str]) -> None:
     loaded = Scenario.load(scenario)
-    assert loaded.tenants == {"x": Tenant(weight=3, guaranteed=0.2), "vc 2": Tenant()}
+    assert loaded.tenants == {
+        "x": Tenant(weight=3, guaranteed=0.2, quota_gpus=[[0, 1], [86_400, 0]]),  # type: ignore[arg-type]
+        "vc 2": Tenant(),
+    }
     again = scenario.with_name("again.toml")
     again.write_text(loaded.to_toml())
     assert Scenario.load(again) == loaded
@@ -102,8 +121,8 @@ def test_a_scenario_carries_its_tenants(scenario: Path, capsys: pytest.CaptureFi
     capsys.readouterr()
     result = themis.load_result(scenario.with_name("out"))
     assert result.manifest["tenants"] == {
-        "x": {"weight": 3.0, "guaranteed": 0.2},
-        "vc 2": {"weight": 1.0, "guaranteed": 0.0},
+        "x": {"weight": 3.0, "guaranteed": 0.2, "quota_gpus": [[0.0, 1], [86_400.0, 0]]},
+        "vc 2": {"weight": 1.0, "guaranteed": 0.0, "quota_gpus": None},
     }
     # x: 0.2 and three quarters of 0.8. The others have 0.2, in parts of 1 and 4.
     n_avg = result.apps["n_avg"].to_list()

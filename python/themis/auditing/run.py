@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -124,6 +125,7 @@ class Run:
             kinds = self.kinds.drop("speeds")
             jobs = jobs.join(kinds, on="job_id", how="left", maintain_order="left")
             empty = pl.col("asked_gpu_us") == 0
+        jobs = self._within_quotas(jobs)
         room = pl.col("room").fill_null(self.gpus)
         fits = GANG.is_between(1, room) & (pl.col("state") != "infeasible")
         return jobs.with_columns(works=fits & ~empty)
@@ -180,6 +182,24 @@ class Run:
         return tenants if isinstance(tenants, Mapping) and tenants else None
 
     @cached_property
+    def quotas(self) -> pl.DataFrame:
+        """Quotas: `quota` GPUs for a `tenant` from `at_us` on, sorted by both."""
+        steps = [
+            (name, round(at_s * 1e6), gpus)
+            for name, table in (self.tenants or {}).items()
+            for at_s, gpus in _list(table.get("quota_gpus"))
+        ]
+        schema = {"tenant": pl.String, "at_us": pl.Int64, "quota": pl.Int64}
+        return pl.DataFrame(steps, schema=schema, orient="row").sort("tenant", "at_us")
+
+    @cached_property
+    def held_by_tenant(self) -> pl.DataFrame:
+        """GPUs of the apps of each tenant, as `held`."""
+        owners = self.result.apps.select("app_id", "tenant")
+        owned = self.leases.join(owners, on="app_id", how="left", maintain_order="left")
+        return _steps(owned.filter(pl.col("tenant").is_not_null()), "tenant")
+
+    @cached_property
     def held(self) -> pl.DataFrame:
         """GPUs of each app from `at_us` on until its next row, sorted by app and time."""
         return _steps(self.leases, "app_id")
@@ -218,6 +238,18 @@ class Run:
             fastest=pl.Series(self._speeds.fastest),
             room=pl.Series(most[at, row]),
         )
+
+    def _within_quotas(self, jobs: pl.DataFrame) -> pl.DataFrame:
+        """Lower the `room` of jobs with `submit_us` to what their tenant may hold from then on."""
+        owners = self.result.apps.select("app_id", "tenant")
+        steps = self.quotas.reverse().with_columns(most=pl.col("quota").cum_max().over("tenant"))
+        steps = steps.select("tenant", "most", submit_us="at_us").sort("submit_us")
+        jobs = jobs.join(owners, on="app_id", how="left", maintain_order="left").with_row_index()
+        most = jobs.sort("submit_us").join_asof(
+            steps, on="submit_us", by="tenant", check_sortedness=False
+        )
+        room = pl.min_horizontal("room", "most")
+        return most.sort("index").with_columns(room=room).drop("index", "tenant", "most")
 
     def _most_gpus(self, allowed: npt.NDArray[np.bool_]) -> tuple[_Whole, _Whole]:
         """Return instants, and the most GPUs of allowed types that there are at one time from each.
@@ -277,6 +309,10 @@ class Run:
         types = {name: number for number, name in enumerate(self.cluster.gpu_types)}
         number = pl.col("gpu_type").replace_strict(types, return_dtype=pl.Int64)
         return self.cluster.machines.select("machine", "rack", "slot_gpus", has="gpus", type=number)
+
+
+def _list(value: object) -> list[Any]:
+    return list(value) if isinstance(value, (list, tuple)) else []
 
 
 def _steps(leases: pl.DataFrame, *by: str) -> pl.DataFrame:

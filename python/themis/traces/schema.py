@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from themis.errors import TraceError
-from themis.weights import MAX_WEIGHT, MIN_WEIGHT
+from themis.limits import MAX_GPUS, MAX_TIME_S, MAX_WEIGHT, MIN_WEIGHT
 
 __all__ = [
     "APPS",
@@ -85,12 +85,6 @@ APP_ATTRIBUTES: Mapping[str, str] = {
 
 STATUSES = ("completed", "cancelled", "failed", "unknown")
 """Words for how a job ended in the source."""
-
-MAX_GPUS = 1_000_000
-"""Largest gang that is believed."""
-
-MAX_TIME_S = 1e11
-"""Largest time or duration that is believed (3,170 years)."""
 
 MAX_WORK_GPU_S = 1e12
 """Largest work of one job that is believed; it still fits 64-bit microseconds."""

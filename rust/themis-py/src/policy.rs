@@ -252,9 +252,9 @@ impl PolicyOffer {
         self.free.total()
     }
 
-    /// GPUs that the cap of an app still allows.
+    /// GPUs that the cap of an app and the quota of its tenant still allow.
     fn spare(&self, app: usize) -> u32 {
-        self.apps[app].told.spare()
+        self.apps[app].told.spare_of(&self.free)
     }
 
     /// What a job keeps and has claimed, and what it had until now.
@@ -280,8 +280,8 @@ impl PolicyOffer {
     /// Takes at most `most` GPUs that speed a job up most; none if none help.
     fn claim(&mut self, app: usize, job: usize, most: u32) -> Option<Slots> {
         let state = self.apps[app].state();
-        let bundle = state.jobs[job].claim(&self.free, state.spare().min(most))?;
-        self.free.take(&bundle);
+        let bundle = state.jobs[job].claim(&self.free, state.spare_of(&self.free).min(most))?;
+        self.free.take_for(state.tenant, &bundle);
         self.apps[app].hold(job, &bundle);
         Some(slots(&bundle))
     }
@@ -290,7 +290,7 @@ impl PolicyOffer {
     fn claim_app(&mut self, app: usize) -> Vec<(usize, Slots)> {
         let mut parts = Vec::new();
         while let Some((job, bundle)) = self.apps[app].state().claim_one(&self.free) {
-            self.free.take(&bundle);
+            self.free.take_for(self.apps[app].told.tenant, &bundle);
             self.apps[app].hold(job, &bundle);
             parts.push((job, slots(&bundle)));
         }

@@ -41,16 +41,22 @@ struct TenantInput {
     name: Vec<String>,
     weight: Vec<f64>,
     guaranteed: Vec<f64>,
+    quota: Vec<Vec<(i64, u32)>>,
 }
 
 impl TenantInput {
     fn read(self) -> PyResult<Vec<Tenant>> {
-        let Self { name, weight, guaranteed } = self;
-        if [weight.len(), guaranteed.len()] != [name.len(); 2] {
+        let Self { name, weight, guaranteed, quota } = self;
+        if [weight.len(), guaranteed.len(), quota.len()] != [name.len(); 3] {
             return Err(TraceError::new_err("tenant columns differ in length"));
         }
-        let rows = name.into_iter().zip(weight).zip(guaranteed);
-        let tenants = rows.map(|((name, weight), guaranteed)| Tenant { name, weight, guaranteed });
+        let rows = name.into_iter().zip(weight).zip(guaranteed).zip(quota);
+        let tenants = rows.map(|(((name, weight), guaranteed), quota)| Tenant {
+            name,
+            weight,
+            guaranteed,
+            quota,
+        });
         Ok(tenants.collect())
     }
 }

@@ -66,7 +66,8 @@ pub(crate) fn check(
         }
     }
     check_types(state, plan, policy)?;
-    check_caps(state, &granted, policy)
+    check_caps(state, &granted, policy)?;
+    check_quotas(state, &granted, policy)
 }
 
 /// Refuses GPUs of types that a job may not use, or not together with those that it keeps.
@@ -100,6 +101,26 @@ fn check_caps(state: &State<'_>, granted: &[(u32, u32)], policy: &str) -> Result
             let problem = format!("{total} GPUs for the app; at most {}", run.cap);
             return Err(SimError::Policy { policy: policy.to_string(), app, job, problem });
         }
+    }
+    Ok(())
+}
+
+/// Refuses more GPUs for a tenant than its quota; `granted` is sorted by job.
+fn check_quotas(state: &State<'_>, granted: &[(u32, u32)], policy: &str) -> Result<(), SimError> {
+    let mut rooms = state.rooms();
+    for (job, gpus) in granted {
+        let app = state.workload.jobs[*job as usize].app;
+        let tenant = state.workload.apps[app as usize].tenant;
+        let Some(room) = rooms.get_mut(tenant as usize) else { return Ok(()) };
+        if let Some(left) = room.checked_sub(*gpus) {
+            *room = left;
+            continue;
+        }
+        let name = &state.workload.tenants[tenant as usize].name;
+        let quota = state.quotas.at(tenant, state.now_us);
+        let problem =
+            format!("{gpus} GPUs for tenant {name:?}: its quota of {quota} leaves {room}");
+        return Err(SimError::Policy { policy: policy.to_string(), app, job: *job, problem });
     }
     Ok(())
 }

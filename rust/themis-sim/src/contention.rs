@@ -133,7 +133,12 @@ mod tests {
 
     #[test]
     fn tenants_have_what_they_are_guaranteed_and_divide_the_rest() {
-        let tenant = |weight, guaranteed| Tenant { name: String::new(), weight, guaranteed };
+        let tenant = |weight, guaranteed| Tenant {
+            name: String::new(),
+            weight,
+            guaranteed,
+            quota: Vec::new(),
+        };
         let mut c = Contention::new(&[tenant(1.0, 0.5), tenant(3.0, 0.0), tenant(1.0, 0.0)]);
         c.join(0, &app(1, 1.0));
         near(c.now(&app(1, 1.0)), 1.0);

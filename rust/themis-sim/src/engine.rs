@@ -133,9 +133,10 @@ impl<'w> Engine<'w> {
         let open = state.ended_jobs < state.jobs.len();
         let departure = state.departures.first().map(|(at_us, _)| *at_us).filter(|_| open);
         let change = state.capacity.next_us().filter(|_| open);
+        let quota = state.quotas.next_us(state.now_us).filter(|_| !state.active.is_empty());
         let promise = state.reservation.as_ref().map(|made| made.at_us);
         let promise = promise.filter(|at_us| *at_us > state.now_us);
-        let next = [end, app, job, expiry, departure, change, promise];
+        let next = [end, app, job, expiry, departure, change, quota, promise];
         let next = next.into_iter().flatten().min();
         match self.wake_us {
             Some(wake_us) if next.is_none() => {
@@ -250,7 +251,7 @@ impl<'w> Engine<'w> {
         if state.tally.wanting == 0 || free.total() == 0 && state.expired.is_empty() {
             return Ok(false);
         }
-        let mut offer = free.clone();
+        let mut offer = free.clone().with_rooms(state.rooms());
         for app in &state.expired {
             for job in &state.apps[*app as usize].open {
                 offer.give(&state.tenures.staying(&state.jobs[*job as usize].expired));
@@ -310,17 +311,15 @@ impl<'w> Engine<'w> {
 /// Takes in a submitted job.
 fn submit(state: &mut State<'_>, job: u32, leases: bool) -> Result<(), SimError> {
     let spec = &state.workload.jobs[job as usize];
-    let run = &mut state.jobs[job as usize];
-    if run.phase != JobPhase::Future {
+    if state.jobs[job as usize].phase != JobPhase::Future {
         return Ok(()); // killed with its app before it was submitted
     }
+    let hopeless = !state.can_run_from(state.now_us, job);
+    let why = hopeless.then(|| state.hopeless_because(state.now_us, job));
+    let run = &mut state.jobs[job as usize];
     run.phase = JobPhase::Open;
-    if !state.capacity.has_room_from(state.now_us, &spec.speeds, spec.gang) {
-        let most = state.capacity.most_from(state.now_us, &spec.speeds);
-        if most < spec.speeds.most_gpus(&state.topology) {
-            let reason = format!("needs {} GPUs, the cluster has {most} at most", spec.gang);
-            run.reason = Some(reason.into());
-        }
+    if let Some(why) = why {
+        run.reason = why.map(Into::into);
         state.end_job(job, JobPhase::Infeasible);
     } else if spec.work_gpu_us <= 0.0 {
         run.start_us = Some(state.now_us);

@@ -85,18 +85,16 @@ pub(crate) fn take_back(state: &mut State<'_>, loss: &Loss) {
     }
 }
 
-/// Fails waiting jobs for which the cluster has become too small, for good.
+/// Fails waiting jobs for which the cluster, or the quota of their tenant, has become too small for
+/// good.
 ///
 /// # Errors
 /// As [`review`].
 pub(crate) fn fail_hopeless(state: &mut State<'_>, leases: bool) -> Result<(), SimError> {
-    if !state.capacity.changes() {
+    if !state.capacity.changes() && !state.quotas.any() {
         return Ok(());
     }
-    let is_hopeless = |job: u32| {
-        let spec = &state.workload.jobs[job as usize];
-        !state.capacity.has_room_from(state.now_us, &spec.speeds, spec.gang)
-    };
+    let is_hopeless = |job: u32| !state.can_run_from(state.now_us, job);
     let waiting = state.waiting.iter().map(|(_, job)| *job);
     let hopeless: Vec<u32> = waiting.filter(|job| is_hopeless(*job)).collect();
     for job in hopeless {
@@ -104,11 +102,14 @@ pub(crate) fn fail_hopeless(state: &mut State<'_>, leases: bool) -> Result<(), S
             continue; // its app ended with another of them
         }
         state.end_job(job, JobPhase::Failed);
-        let spec = &state.workload.jobs[job as usize];
-        let most = state.capacity.most_from(state.now_us, &spec.speeds);
-        let reason = format!("needs {} GPUs, {most} at most are left", spec.gang);
-        state.jobs[job as usize].reason = Some(reason.into());
-        review(state, spec.app, News { ended: &[job], ..News::default() }, leases)?;
+        let reason = state.hopeless_because(state.now_us, job);
+        state.jobs[job as usize].reason = reason.map(Into::into);
+        review(
+            state,
+            state.workload.jobs[job as usize].app,
+            News { ended: &[job], ..News::default() },
+            leases,
+        )?;
     }
     Ok(())
 }

@@ -30,6 +30,7 @@ mod log;
 mod policy;
 mod quarantine;
 mod queue;
+mod quotas;
 mod report;
 mod reservation;
 mod search;

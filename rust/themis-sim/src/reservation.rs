@@ -42,11 +42,15 @@ pub(crate) fn cut_leases(state: &mut State<'_>) {
     }
 }
 
-/// Whether a job waits for the cluster, and not for its own app.
+/// Whether a job waits for the cluster, and not for its own app or tenant.
 fn waits(state: &State<'_>, job: u32) -> bool {
     let (run, spec) = (&state.jobs[job as usize], &state.workload.jobs[job as usize]);
     let app = &state.apps[spec.app as usize];
-    run.phase == JobPhase::Open && run.gpus.is_empty() && app.cap - app.gpus >= spec.gang
+    let tenant = state.workload.apps[spec.app as usize].tenant;
+    run.phase == JobPhase::Open
+        && run.gpus.is_empty()
+        && app.cap - app.gpus >= spec.gang
+        && state.rooms().get(tenant as usize).is_none_or(|room| *room >= spec.gang)
 }
 
 fn can_be_kept(state: &State<'_>, made: &Reservation) -> bool {

@@ -40,7 +40,7 @@ impl<'a> View<'a> {
         Self { state, offer }
     }
 
-    /// The free GPUs, those of expired leases among them.
+    /// The free GPUs, those of expired leases among them, and the room that quotas leave.
     pub fn offer(&self) -> &'a FreeSet {
         self.offer
     }
@@ -154,6 +154,11 @@ impl<'a> View<'a> {
         Some(spec.curve?.at(spec.iterations? * share))
     }
 
+    /// Whose an app is.
+    pub fn tenant(&self, app: u32) -> u32 {
+        self.state.workload.apps[app as usize].tenant
+    }
+
     /// GPUs that an app's cap still allows.
     pub fn spare(&self, app: u32) -> u32 {
         let run = &self.state.apps[app as usize];
@@ -261,6 +266,7 @@ impl<'a> View<'a> {
             jobs: jobs.iter().map(|job| self.job(*job)).collect(),
             later: self.scheduler(app).later().to_vec(),
             cap: run.cap,
+            tenant: self.tenant(app),
             rho_empty: None,
         };
         if claim != Claim::TRUE {

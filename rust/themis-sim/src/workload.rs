@@ -45,6 +45,8 @@ pub struct Tenant {
     pub weight: f64,
     /// The part of the cluster that it has whoever else is active.
     pub guaranteed: f64,
+    /// (from when, most GPUs that its apps hold at one time), by time; any number before the first.
+    pub quota: Vec<(i64, u32)>,
 }
 
 /// By what an app's bids differ from the truth, in error or on purpose: factors.
@@ -182,6 +184,9 @@ impl Workload {
             }
             if !(0.0..=1.0).contains(&tenant.guaranteed) {
                 return refuse("guaranteed", tenant.guaranteed, "a share from 0 to 1");
+            }
+            if !tenant.quota.is_sorted_by(|a, b| a.0 < b.0) {
+                return refuse("quota", tenant.quota.len() as f64, "steps by time");
             }
         }
         let all: f64 = self.tenants.iter().map(|tenant| tenant.guaranteed).sum();

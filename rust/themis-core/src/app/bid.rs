@@ -64,7 +64,7 @@ impl AppState {
     /// The bid on an offer: patterns that are worth more than nothing, by steps, slower pools and
     /// coarser localities first; of a pool, a closer one is listed only if it is worth more.
     pub fn patterns(&self, offer: &FreeSet, chunks: &Chunks) -> Vec<Pattern> {
-        let steps = self.steps(offer.total());
+        let steps = self.steps(offer.total().min(self.spare_of(offer)));
         let held = self.held_rates(offer.topology());
         let mut ladders: SmallVec<[Ladder; 4]> =
             self.reaches().map(|reach| Ladder::new(self, &held, reach)).collect();
@@ -102,6 +102,9 @@ impl AppState {
     /// Finds the GPUs of a pattern and takes them from `free`; `None` (and `free` unchanged) when
     /// they can't be had.
     pub fn place(&self, pattern: &Pattern, free: &mut FreeSet) -> Option<Placed> {
+        if pattern.gpus() > free.room(self.tenant) {
+            return None;
+        }
         let mut wanted: SmallVec<[(Step, Reach); 16]> = SmallVec::new();
         for (at, step) in (0..).zip(self.steps(pattern.gpus())) {
             let reach = if at < pattern.near_steps { pattern.near } else { pattern.reach };
@@ -119,11 +122,11 @@ impl AppState {
             let within = state.within(&topology, reach);
             let Some(bundle) = fit(free, gpus, within, near) else {
                 for part in &parts {
-                    free.give(&part.bundle);
+                    free.give_for(self.tenant, &part.bundle);
                 }
                 return None;
             };
-            free.take(&bundle);
+            free.take_for(self.tenant, &bundle);
             rates[job] = state.rate_on(&topology, &state.held.union(&bundle));
             parts.push(Part { job, bundle });
         }

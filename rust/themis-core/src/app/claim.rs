@@ -29,7 +29,7 @@ impl AppState {
     /// One job-sized claim on free GPUs: the next job in order that they help, and its bundle.
     /// `None` when no job of the app would finish sooner with any of them.
     pub fn claim_one(&self, free: &FreeSet) -> Option<(usize, Bundle)> {
-        let spare = self.spare();
+        let spare = self.spare_of(free);
         if free.total() == 0 || spare == 0 {
             return None;
         }
@@ -43,7 +43,7 @@ impl AppState {
     /// The next job that can have its previous GPUs again, all of them, and these; `None` when no
     /// job can.
     pub fn resume_one(&self, free: &FreeSet) -> Option<(usize, Bundle)> {
-        let spare = self.spare();
+        let spare = self.spare_of(free);
         let resumes = |job: &Job| {
             let (previous, most) = (&job.previous, job.max.min(spare));
             job.held.is_empty()
@@ -58,7 +58,7 @@ impl AppState {
     pub fn claim_all(&mut self, free: &mut FreeSet) -> Vec<(usize, Bundle)> {
         let mut parts = Vec::new();
         while let Some((job, bundle)) = self.claim_one(free) {
-            free.take(&bundle);
+            free.take_for(self.tenant, &bundle);
             self.hold(job, &bundle);
             parts.push((job, bundle));
         }

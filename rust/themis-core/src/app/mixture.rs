@@ -30,7 +30,7 @@ impl AppState {
         if self.jobs.len() < 2 || self.stopping != Stopping::All {
             return mixtures;
         }
-        let mut steps = self.steps(offer.total());
+        let mut steps = self.steps(offer.total().min(self.spare_of(offer)));
         steps.truncate(MOST_STEPS);
         let held = self.held_rates(offer.topology());
         let climb =

@@ -61,7 +61,7 @@ impl AppState {
                 .map(|job| job.work_left_gpu_s)
                 .collect(),
             alike,
-            gpus: offer.total().min(self.spare()),
+            gpus: offer.total().min(self.spare_of(offer)),
             all_gpus: offer.total() + self.jobs.iter().map(|job| job.held.gpus()).sum::<u32>(),
         }
     }

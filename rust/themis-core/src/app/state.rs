@@ -1,7 +1,7 @@
 //! What an app reports: elapsed time, work left, demands, holdings (paper, section 4.3).
 
 use crate::app::{Demand, OwnGpus, Pool, Profile, Speeds, divide};
-use crate::cluster::{Bundle, Locality, Topology};
+use crate::cluster::{Bundle, FreeSet, Locality, Topology};
 
 /// Which of its jobs an app waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,6 +104,8 @@ pub struct AppState {
     pub later: Vec<Demand>,
     /// Most GPUs that it may hold in all.
     pub cap: u32,
+    /// Whose it is; what a tenant may take is the offer's business ([`FreeSet::room`]).
+    pub tenant: u32,
     /// rho if it wins nothing ([`crate::fairness::OutsideOption`]); `None`: unbounded.
     pub rho_empty: Option<f64>,
 }
@@ -111,8 +113,8 @@ pub struct AppState {
 impl AppState {
     /// An app whose rho without a win is unbounded until [`AppState::with_rho_empty`] says more.
     pub fn new(elapsed_s: f64, t_id_s: f64, stopping: Stopping, jobs: Vec<Job>) -> Self {
-        let (later, cap, rho_empty) = (Vec::new(), u32::MAX, None);
-        Self { elapsed_s, t_id_s, stopping, jobs, later, cap, rho_empty }
+        let (later, cap, tenant, rho_empty) = (Vec::new(), u32::MAX, 0, None);
+        Self { elapsed_s, t_id_s, stopping, jobs, later, cap, tenant, rho_empty }
     }
 
     /// The same app with phases to come.
@@ -157,6 +159,11 @@ impl AppState {
             return self.cap;
         }
         self.cap.saturating_sub(self.held_gpus())
+    }
+
+    /// GPUs that its cap and the room of its tenant still allow.
+    pub fn spare_of(&self, free: &FreeSet) -> u32 {
+        self.spare().min(free.room(self.tenant))
     }
 
     /// Seconds to finish if each job ran at its rate from now on (`rates` beside `jobs`).

@@ -201,6 +201,22 @@ impl Bidder {
         }
     }
 
+    /// Takes GPUs that are free, and counts them for its tenant.
+    pub(super) fn take(&self, free: &mut FreeSet, bundle: &Bundle) {
+        match self {
+            Self::App(app) => free.take_for(app.tenant, bundle),
+            Self::Table(_) => free.take(bundle),
+        }
+    }
+
+    /// Gives back GPUs that it took.
+    pub(super) fn give(&self, free: &mut FreeSet, bundle: &Bundle) {
+        match self {
+            Self::App(app) => free.give_for(app.tenant, bundle),
+            Self::Table(_) => free.give(bundle),
+        }
+    }
+
     /// Counts a part as held from now on.
     pub(super) fn hold(&mut self, part: &Part) {
         match self {

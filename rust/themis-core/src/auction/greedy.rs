@@ -70,8 +70,9 @@ impl<'a> Greedy<'a> {
     /// Takes back what a bidder has won.
     pub(super) fn release(&mut self, bidder: usize) -> Option<Placed> {
         let win = self.solution.wins[bidder].take()?;
-        win.parts.iter().for_each(|part| self.free.give(&part.bundle));
-        self.solution.log_v[bidder] = self.bids[bidder].bidder.log_v_empty();
+        let who = self.bids[bidder].bidder;
+        win.parts.iter().for_each(|part| who.give(&mut self.free, &part.bundle));
+        self.solution.log_v[bidder] = who.log_v_empty();
         self.gpus[bidder] = 0;
         Some(win)
     }
@@ -79,7 +80,8 @@ impl<'a> Greedy<'a> {
     /// Gives a bidder that has nothing a win whose GPUs are free.
     pub(super) fn put_back(&mut self, bidder: usize, win: Option<Placed>) {
         let Some(win) = win else { return };
-        win.parts.iter().for_each(|part| self.free.take(&part.bundle));
+        let who = self.bids[bidder].bidder;
+        win.parts.iter().for_each(|part| who.take(&mut self.free, &part.bundle));
         self.note(bidder, win);
     }
 

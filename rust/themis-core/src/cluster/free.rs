@@ -7,7 +7,7 @@ use fixedbitset::FixedBitSet;
 use crate::cluster::{Bundle, Topology, TypeSet, Within};
 use crate::ids::{MachineId, RackId, SlotId};
 
-/// Free GPUs a slot, machine and rack.
+/// Free GPUs a slot, machine and rack, and how many of them each tenant may still take.
 ///
 /// Taking and giving cost O(slots of the bundle); finding the best-fitting slot or machine costs
 /// O(largest size + positions / 64): sets of positions are kept by their free count.
@@ -20,6 +20,8 @@ pub struct FreeSet {
     /// Type by type, all racks; of one type, nothing.
     racks_of_type: Vec<u32>,
     total: u32,
+    /// By tenant; one without an entry may take any number.
+    rooms: Vec<u32>,
 }
 
 impl FreeSet {
@@ -31,7 +33,7 @@ impl FreeSet {
         let machines = Buckets::new(topology.machines(), topology.largest(Machine), types);
         let racks = vec![0; topology.racks()];
         let racks_of_type = if types > 1 { racks.repeat(types) } else { Vec::new() };
-        Self { slots, machines, racks, racks_of_type, total: 0, topology }
+        Self { slots, machines, racks, racks_of_type, total: 0, rooms: Vec::new(), topology }
     }
 
     /// A set with every GPU of the cluster free.
@@ -60,6 +62,19 @@ impl FreeSet {
             }
         }
         rest
+    }
+
+    /// The same with so much room for each tenant; for those beyond the list, any.
+    #[must_use]
+    pub fn with_rooms(mut self, rooms: Vec<u32>) -> Self {
+        self.rooms = rooms;
+        self
+    }
+
+    /// GPUs that a tenant may still take.
+    #[inline]
+    pub fn room(&self, tenant: u32) -> u32 {
+        self.rooms.get(tenant as usize).copied().unwrap_or(u32::MAX)
     }
 
     /// The cluster's shape.
@@ -137,6 +152,25 @@ impl FreeSet {
         for (slot, gpus) in bundle.iter() {
             let left = self.slot(slot).checked_sub(gpus).expect("invariant: the bundle is free");
             self.set_slot(slot, left);
+        }
+    }
+
+    /// Removes a bundle and counts it for a tenant.
+    ///
+    /// # Panics
+    /// When the bundle is not free or exceeds the tenant's room: a caller's broken invariant.
+    pub fn take_for(&mut self, tenant: u32, bundle: &Bundle) {
+        self.take(bundle);
+        if let Some(room) = self.rooms.get_mut(tenant as usize) {
+            *room = room.checked_sub(bundle.gpus()).expect("invariant: the tenant has room");
+        }
+    }
+
+    /// Returns a bundle that was counted for a tenant.
+    pub fn give_for(&mut self, tenant: u32, bundle: &Bundle) {
+        self.give(bundle);
+        if let Some(room) = self.rooms.get_mut(tenant as usize) {
+            *room += bundle.gpus();
         }
     }
 
@@ -321,5 +355,19 @@ mod tests {
         free.give(&part);
         assert_eq!(free.to_bundle().gpus(), 14);
         assert_eq!(free.tightest_slot(9, TypeSet::ALL), None);
+    }
+
+    #[test]
+    fn room_is_used_up_and_comes_back_with_the_gpus() {
+        let spec = MachineSpec { rack: 0, gpus: 4, slot_gpus: 4 };
+        let t = Topology::new(&[spec]).expect("valid");
+        let mut free = FreeSet::full(Arc::new(t)).with_rooms(vec![3, 0]);
+        let two: Bundle = std::iter::once((SlotId(0), 2)).collect();
+        free.take_for(0, &two);
+        assert_eq!((free.total(), free.room(0), free.room(1)), (2, 1, 0));
+        free.take_for(2, &two);
+        assert_eq!((free.total(), free.room(0), free.room(2)), (0, 1, u32::MAX));
+        free.give_for(0, &two);
+        assert_eq!((free.total(), free.room(0)), (2, 3));
     }
 }

@@ -17,7 +17,7 @@ pub(super) fn one_job(app: &AppState, free: &FreeSet) -> Claim {
 
 /// The next step of the app: a gang for a job that waits, or one more GPU for one that runs.
 pub(super) fn one_step(app: &AppState, free: &FreeSet) -> Claim {
-    let spare = app.spare();
+    let spare = app.spare_of(free);
     let step = |at: usize| {
         let job = &app.jobs[at];
         let most = if job.held.is_empty() { job.gang } else { 1 };
@@ -39,8 +39,14 @@ struct Turn<K> {
     key: K,
 }
 
+impl<K> Turn<K> {
+    fn stands(&self, free: &FreeSet) -> bool {
+        free.has(&self.bundle) && self.bundle.gpus() <= free.room(self.candidate.state.tenant)
+    }
+}
+
 /// Grants `apps`, which come in tie order, the claim of the least key, asks again, and so on
-/// until nobody claims anything. A claim stands as long as its GPUs are free: with fewer GPUs on
+/// until nobody claims anything. A claim stands as long as its GPUs are free and its tenant has room: with fewer GPUs on
 /// offer there is none better.
 ///
 /// Cost: O(apps) looks at the free GPUs for every claim granted.
@@ -69,14 +75,14 @@ pub(super) fn serve<K: Ord>(
         let open = (0..turns.len()).filter_map(|at| Some((at, turns[at].as_ref()?)));
         let Some((at, _)) = open.min_by(|a, b| a.1.key.cmp(&b.1.key)) else { break };
         let Some(Turn { mut candidate, claim, bundle, .. }) = turns[at].take() else { break };
-        free.take(&bundle);
+        free.take_for(candidate.state.tenant, &bundle);
         for (job, bundle) in claim {
             candidate.state.hold(job, &bundle);
             granted.entry((candidate.app, candidate.jobs[job])).or_default().merge(&bundle);
         }
         turns[at] = turn(candidate, &free);
         for open in &mut turns {
-            if let Some(void) = open.take_if(|turn| !free.has(&turn.bundle)) {
+            if let Some(void) = open.take_if(|turn| !turn.stands(&free)) {
                 *open = turn(void.candidate, &free);
             }
         }

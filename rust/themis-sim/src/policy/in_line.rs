@@ -19,16 +19,16 @@ pub(super) fn serve(
     for job in view.waiting_jobs() {
         let app = view.app_of(job);
         let mine = granted.entry(app).or_default();
-        let spare = view.spare(app) - *mine;
+        let spare = (view.spare(app) - *mine).min(free.room(view.tenant(app)));
         if spare < view.gang(job) {
-            continue; // it waits for its own app
+            continue; // it waits for its own app, or others of its tenant
         }
         let claim = match &reservation {
             Some(reservation) => reservation.claim(view, job, &free, spare),
             None => view.job(job).claim(&free, spare),
         };
         if let Some(bundle) = claim {
-            free.take(&bundle);
+            free.take_for(view.tenant(app), &bundle);
             *mine += bundle.gpus();
             if let Some(reservation) = &mut reservation {
                 reservation.let_in(view, job, &bundle);

@@ -37,7 +37,7 @@ impl Policy for Partition {
         without.sort_by_key(|candidate| candidate.state.previous_gpus());
         for candidate in without {
             for (job, bundle) in one_step(&candidate.state, &free) {
-                free.take(&bundle);
+                free.take_for(candidate.state.tenant, &bundle);
                 plan.grants.push(Grant::new(candidate.app, candidate.jobs[job], bundle));
             }
         }

@@ -14,6 +14,7 @@ use crate::contention::Contention;
 use crate::level::Level;
 use crate::log::Recorder;
 use crate::queue::{Ends, Expiries};
+use crate::quotas::Quotas;
 use crate::reservation::Reservation;
 use crate::settings::Settings;
 use crate::tenure::{EndedBy, LeaseClock, Tenures};
@@ -58,6 +59,8 @@ pub(crate) struct State<'w> {
     pub(crate) ended_jobs: usize,
     /// What the cluster has, now and later.
     pub(crate) capacity: Capacity,
+    /// What tenants may hold of it.
+    pub(crate) quotas: Quotas,
     /// How much it has.
     pub(crate) supply: Level,
     /// How many apps share it.
@@ -112,6 +115,7 @@ impl<'w> State<'w> {
             expired: Vec::new(),
             ended_jobs: 0,
             capacity: Capacity::new(cluster, &settings),
+            quotas: Quotas::new(&workload.tenants),
             supply: Level::default(),
             contention: Contention::new(&workload.tenants),
             tenures: Tenures::new(Arc::clone(&topology)),
@@ -134,12 +138,38 @@ impl<'w> State<'w> {
         self.workload.apps[app as usize].job_ids().filter(|job| self.needs_gpus(*job))
     }
 
-    /// Whether a job can run on this cluster, as its capacity is planned from the submission on,
-    /// and needs GPUs for it.
+    /// Whether a job can run on this cluster, as its capacity and quotas are planned from the
+    /// submission on, and needs GPUs for it.
     pub(crate) fn needs_gpus(&self, job: u32) -> bool {
-        let job = &self.workload.jobs[job as usize];
-        let has_room = || self.capacity.has_room_from(job.submit_us, &job.speeds, job.gang);
-        job.gang > 0 && job.work_gpu_us > 0.0 && has_room()
+        let spec = &self.workload.jobs[job as usize];
+        spec.gang > 0 && spec.work_gpu_us > 0.0 && self.can_run_from(spec.submit_us, job)
+    }
+
+    /// Whether there is an instant from this one on at which the cluster has a job's gang and its
+    /// tenant may hold it.
+    pub(crate) fn can_run_from(&self, at_us: i64, job: u32) -> bool {
+        let spec = &self.workload.jobs[job as usize];
+        self.capacity.has_room_from(at_us, &spec.speeds, spec.gang)
+            && spec.gang <= self.quotas.most_from(self.tenant_of(spec), at_us)
+    }
+
+    /// Why it can't; none where the cluster never had as many GPUs of its types.
+    pub(crate) fn hopeless_because(&self, at_us: i64, job: u32) -> Option<String> {
+        let spec = &self.workload.jobs[job as usize];
+        let most = self.capacity.most_from(at_us, &spec.speeds);
+        let quota = self.quotas.most_from(self.tenant_of(spec), at_us);
+        if most >= spec.gang {
+            return Some(format!(
+                "needs {} GPUs, its tenant's quota is {quota} at most",
+                spec.gang
+            ));
+        }
+        let shrinks = most < spec.speeds.most_gpus(&self.topology);
+        shrinks.then(|| format!("needs {} GPUs, the cluster has {most} at most", spec.gang))
+    }
+
+    fn tenant_of(&self, job: &JobSpec) -> u32 {
+        self.workload.apps[job.app as usize].tenant
     }
 
     /// GPUs that an app could use beyond those it keeps.
@@ -156,9 +186,10 @@ impl<'w> State<'w> {
         self.tally.holding = self.tally.holding + u32::from(now.1) - u32::from(before.1);
     }
 
-    /// True when somebody wants more, or a better place: only then do lease ends matter.
+    /// True when somebody wants more, or a better place, or has more than a quota allows: only then
+    /// do lease ends matter.
     pub(crate) fn is_contended(&self) -> bool {
-        self.misplaced > 0 || self.tally.wanting > 0
+        self.misplaced > 0 || self.tally.wanting > 0 || self.exceeds_quotas()
     }
 
     /// Brings a job's progress and its app's GPU time up to now.
