@@ -48,7 +48,9 @@ class Claims:
         }
 
 
-def claims(apps: Sequence[str], settings: Settings, seed: int, *, honest: bool = False) -> Claims:
+def claims(
+    apps: Sequence[str] | pl.Series, settings: Settings, seed: int, *, honest: bool = False
+) -> Claims:
     """Return what each app claims; apps are in their canonical order.
 
     An estimate is wrong by one factor an app, uniform in 1 +- `bid_error`, on work and on S. A
@@ -108,7 +110,7 @@ def notes_of_lies(apps: pl.DataFrame, settings: Settings) -> tuple[str, ...]:
     return (f"{who}; against the honest run {gain}",)
 
 
-def _who(apps: Sequence[str], settings: Settings, seed: int) -> npt.NDArray[np.bool_]:
+def _who(apps: Sequence[str] | pl.Series, settings: Settings, seed: int) -> npt.NDArray[np.bool_]:
     lies = np.zeros(len(apps), dtype=np.bool_)
     liars = settings.liars
     if liars is None:

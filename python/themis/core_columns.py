@@ -134,7 +134,9 @@ def _tenants(
 ) -> tuple[npt.NDArray[np.uint32], dict[str, list[Any]]]:
     """Return the number of each app's tenant, and what the core knows of the tenants."""
     apps = workload.apps.get_column("tenant")
-    names = names_of_tenants(tenants, workload) if tenants else []
+    if not tenants:
+        return np.zeros(apps.len(), dtype=np.uint32), {"name": [], "weight": [], "guaranteed": []}
+    names = names_of_tenants(tenants, workload)
     numbers = {name: number for number, name in enumerate(names)}
     found = [tenants.get(name or "", Tenant()) for name in names]
     return np.array([numbers.get(name, 0) for name in apps], dtype=np.uint32), {

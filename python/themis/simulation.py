@@ -103,7 +103,7 @@ def simulate(  # noqa: PLR0913 - the contract's signature
     name, own = choose_policy(policy)
     checked = Settings.parse(settings)
     rules = core_settings(checked, _checked_seed(seed))
-    ids = workload.apps.get_column("app_id").to_list()
+    ids = workload.apps.get_column("app_id")
     claimed = claims(ids, checked, seed)
     owners = read_tenants(tenants)
     columns = workload_columns(workload, cluster, profiles or {}, claimed, owners)
@@ -152,8 +152,8 @@ def simulate(  # noqa: PLR0913 - the contract's signature
             "weighted_apps": workload.apps.filter(pl.col("weight") != 1.0).height,
             "notes": list(workload.notes),
         },
-        "app_states": _counts(frames["apps"]["state"].to_list()),
-        "job_states": _counts(frames["jobs"]["state"].to_list()),
+        "app_states": _counts(frames["apps"]["state"]),
+        "job_states": _counts(frames["jobs"]["state"]),
         "gpu_types": gpu_time_by_type(frames["leases"], cluster, log_end_s),
         "notes": [
             *columns.notes,
@@ -178,7 +178,7 @@ def simulate(  # noqa: PLR0913 - the contract's signature
 
 def core_inputs(inputs: Inputs, settings: Settings, seed: int) -> _core.Workload:
     """Return a workload as the core takes it, with what its agents claim."""
-    claimed = claims(inputs.workload.apps.get_column("app_id").to_list(), settings, seed)
+    claimed = claims(inputs.workload.apps.get_column("app_id"), settings, seed)
     columns = workload_columns(
         inputs.workload, inputs.cluster, inputs.profiles, claimed, inputs.tenants
     )
@@ -187,7 +187,7 @@ def core_inputs(inputs: Inputs, settings: Settings, seed: int) -> _core.Workload
 
 def _notes_of_agents(agents: Mapping[str, Agent]) -> list[str]:
     """Say whose decisions these settings do not tell."""
-    kinds = _counts([type(agent).__name__ for agent in agents.values()])
+    kinds = _counts(pl.Series([type(agent).__name__ for agent in agents.values()], dtype=pl.String))
     who = ", ".join(f"{count} by {kind}" for kind, count in kinds.items())
     return [f"{len(agents)} apps are scheduled by agents: {who}"] if agents else []
 
@@ -261,5 +261,5 @@ def _checked_seed(seed: object) -> int:
     return seed
 
 
-def _counts(states: list[str]) -> dict[str, int]:
-    return {state: states.count(state) for state in sorted(set(states))}
+def _counts(values: pl.Series) -> dict[str, int]:
+    return dict(values.alias("value").value_counts().sort("value").iter_rows())

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from themis.metrics.completion import run_span
@@ -12,6 +16,10 @@ STARVED = 5.0
 """An app starves that could use GPUs and has none, in one piece, for so many times its T_ID."""
 
 _HOUR_US = 3_600_000_000
+_ONE_JOB = 1 << 32
+"""Jobs and GPUs are counted in one number; no app has so many GPUs."""
+
+Integers = npt.NDArray[np.integer[Any]]
 
 
 def thrash_metrics(
@@ -55,36 +63,39 @@ def longest_waits(
     never = (pl.col("state") == "killed") & pl.col("end_s").is_null()
     works = jobs.filter((pl.col("gang_size") > 0) & (pl.col("state") != "infeasible") & ~never)
     ends = pl.coalesce(_us("end_s"), pl.lit(end_us))
-    changes = [
-        works.select("app_id", at=_us("submit_s"), open=1),
-        works.select("app_id", at=ends, open=-1),
-        leases.select("app_id", at=_us("start_s"), held=pl.col("gpus").cast(pl.Int64)),
-        leases.select("app_id", at=_us("end_s"), held=-pl.col("gpus").cast(pl.Int64)),
-    ]
-    both = pl.col("open", "held")
-    steps = (
-        pl.concat(changes, how="diagonal_relaxed")
-        .group_by("app_id", "at")
-        .agg(both.sum())
-        .sort("app_id", "at")
-        .with_columns(both.cum_sum().over("app_id"))
-        .with_columns(waits=(pl.col("open") > 0) & (pl.col("held") == 0))
+    app, at, change = _changes(
+        apps,
+        works.select("app_id", _us("submit_s"), ends, change=_ONE_JOB),
+        leases.select("app_id", _us("start_s"), _us("end_s"), change=pl.col("gpus").cast(pl.Int64)),
     )
-    turns = pl.col("waits").rle_id().over("app_id")
-    lasts = pl.col("at").shift(-1).over("app_id") - pl.col("at")
-    pieces = steps.with_columns(piece=turns, lasts=lasts).filter("waits")
-    longest = (
-        pieces.group_by("app_id", "piece")
-        .agg(pl.col("lasts").sum())
-        .group_by("app_id")
-        .agg(wait_s=pl.col("lasts").max() / 1e6)
-    )
+    # What an app opens it closes, and what it gets it gives back: its sum ends at 0, where that of
+    # the next begins.
+    has = np.cumsum(change)
+    last = np.flatnonzero((np.diff(app, append=-1) != 0) | (np.diff(at, append=-1) != 0))
+    app, at, has = app[last], at[last], has[last]
+    waits = (has >= _ONE_JOB) & (has % _ONE_JOB == 0)
+    lasts = np.where(waits, np.diff(at, append=0), 0)
+    begins = np.flatnonzero(waits & ~np.roll(waits, 1))
+    longest = np.full(apps.height, -1, dtype=np.int64)
+    if begins.size:
+        np.maximum.at(longest, app[begins], np.add.reduceat(lasts, begins))
+    wait_us = pl.Series(longest)
+    wait_s = wait_us.set(wait_us < 0, None) / 1e6
     ideal = pl.when(pl.col("t_id_s") > 0).then("t_id_s")
-    return (
-        apps.select("app_id", t_id_s=ideal)
-        .join(longest, on="app_id", how="left", maintain_order="left")
-        .select("app_id", "wait_s", ratio=pl.col("wait_s") / pl.col("t_id_s"))
-    )
+    return apps.select("app_id", wait_s=wait_s, ratio=wait_s / ideal)
+
+
+def _changes(apps: pl.DataFrame, *spans: pl.DataFrame) -> tuple[Integers, Integers, Integers]:
+    """Return app number, time and change, by app and time, of spans (app_id, from, to, change)."""
+    numbers = apps.select("app_id", app=pl.int_range(pl.len(), dtype=pl.Int32))
+    columns: list[tuple[Integers, ...]] = []
+    for rows in spans:
+        table = rows.join(numbers, on="app_id", how="left", maintain_order="left").drop("app_id")
+        begin, end, change, app = (column.to_numpy() for column in table.iter_columns())
+        columns += [(app, begin, change), (app, end, -change)]
+    app, at, change = (np.concatenate(column) for column in zip(*columns, strict=True))
+    order = np.lexsort((at, app))
+    return app[order], at[order], change[order]
 
 
 def repeats(jobs: pl.DataFrame, leases: pl.DataFrame) -> pl.DataFrame:
