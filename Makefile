@@ -16,10 +16,11 @@ BUILD := .venv
 DEMO := target/demo-venv
 TEST := target/test-venv
 WHEEL := target/wheel.stamp
+RELEASE := target/release-check
 
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find rust -name '*.rs' -o -name Cargo.toml)
-CODE := $(wildcard python tests bench examples)
-PYTHON_SOURCES := pyproject.toml README.md LICENSE \
+CODE := $(wildcard python tests bench examples tools)
+PYTHON_SOURCES := pyproject.toml README.md LICENSE THIRD-PARTY.txt \
   $(shell find python -type f -not -name '*.pyc' -not -name '*.so')
 
 # rustup looks for its toolchains in HOME; where HOME is another, they stand beside its programs
@@ -33,6 +34,11 @@ endif
 # One interpreter for every build of the extension, so that cargo rebuilds nothing needlessly
 export PYO3_PYTHON := $(abspath $(BUILD))/bin/python
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+# Panics of the extension name files of the crates, not folders of this machine
+CARGO_FOLDER := $(or $(CARGO_HOME),$(HOME)/.cargo)
+export RUSTFLAGS := $(strip $(RUSTFLAGS) --remap-path-prefix=$(CARGO_FOLDER)/registry/src=crates \
+  --remap-path-prefix=$(CURDIR)/=)
 PIP_INSTALL = -m pip install --quiet
 
 .PHONY: help
@@ -86,6 +92,32 @@ fmt: $(TEST)/tools.stamp ## Format all sources
 	cargo fmt --all
 	$(TEST)/bin/ruff check --select I --fix $(CODE)
 	$(TEST)/bin/ruff format $(CODE)
+
+.PHONY: licences
+licences: ## Write THIRD-PARTY.txt, the licences of the crates that are linked in
+	$(or $(PYTHON),python3) tools/third_party.py > target/THIRD-PARTY.txt
+	mv target/THIRD-PARTY.txt THIRD-PARTY.txt
+
+.PHONY: release-check
+release-check: $(WHEEL) ## Wheel and source archive: contents, types, start-up, tests in fresh environments
+	rm -rf $(RELEASE) && mkdir -p $(RELEASE)
+	$(BUILD)/bin/maturin sdist --out $(RELEASE)
+	$(BUILD)/bin/python tools/release_check.py artefacts dist/themis_sched-*.whl $(RELEASE)/*.tar.gz
+	$(MAKE) --no-print-directory release-of KIND=wheel ARTEFACT="$$(ls dist/themis_sched-*.whl)"
+	$(MAKE) --no-print-directory release-of KIND=sdist ARTEFACT="$$(ls $(RELEASE)/*.tar.gz)"
+	$(BUILD)/bin/python -m pip --python $(RELEASE)/wheel/bin/python install --quiet --group release
+	$(RELEASE)/wheel/bin/pyright --pythonpath $(RELEASE)/wheel/bin/python --verifytypes themis \
+	  --ignoreexternal | tail -n 4
+
+# One artefact in an environment of its own, and the part of the tests that shows that it works
+.PHONY: release-of
+release-of:
+	$(BUILD)/bin/python -m venv --without-pip $(RELEASE)/$(KIND)
+	CARGO_TARGET_DIR=$(CURDIR)/target $(BUILD)/bin/python -m pip \
+	  --python $(RELEASE)/$(KIND)/bin/python install --quiet $(ARTEFACT)
+	$(BUILD)/bin/python tools/release_check.py installed $(RELEASE)/$(KIND)/bin/python
+	$(BUILD)/bin/python -m pip --python $(RELEASE)/$(KIND)/bin/python install --quiet --group test
+	$(RELEASE)/$(KIND)/bin/pytest -q tests/contract tests/golden tests/e2e/test_simulations.py
 
 .PHONY: schema
 schema: $(TEST)/wheel.stamp ## Write docs/schema.md from the code

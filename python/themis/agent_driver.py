@@ -75,8 +75,8 @@ class Driver:
         self._losses: list[tuple[tuple[float, float], ...]] = [()] * len(self._ids)
         self._arrived = False
         hooks = ("on_grant", "on_revoke")
-        self.listens = any(getattr(type(agent), h) is not getattr(Agent, h) for h in hooks)
-        self.ends_with_first = agent.ends_with_first
+        self.listens: bool = any(getattr(type(agent), h) is not getattr(Agent, h) for h in hooks)
+        self.ends_with_first: bool = agent.ends_with_first
         if not isinstance(self.ends_with_first, bool):
             raise self._wrong(
                 f"ends_with_first is {self.ends_with_first!r}: expected True or False"

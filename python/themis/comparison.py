@@ -49,7 +49,7 @@ class StoredResults(Mapping[RunKey, Result]):
     ) -> None:
         self.root = root
         self.keeper = keeper
-        self.directories = dict(directories)
+        self.directories: dict[RunKey, str] = dict(directories)
 
     def __getitem__(self, key: RunKey) -> Result:
         return load_result(self.root / self.directories[key])

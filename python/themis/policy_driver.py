@@ -73,7 +73,7 @@ class PolicyDriver:
     ) -> None:
         self._policy = policy
         self.name = name
-        self.leases = policy.leases
+        self.leases: bool = policy.leases
         self._lease_s = lease_s
         self._now_s = -math.inf
         jobs = jobs_by_app(workload)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, cast
 
-from pydantic import BaseModel, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from themis.documents import read_toml
 from themis.errors import ScenarioError
@@ -56,7 +56,7 @@ class Scenario(BaseModel):
     Paths are absolute once a scenario is loaded, so that it means the same from everywhere.
     """
 
-    model_config = TABLE
+    model_config: ClassVar[ConfigDict] = TABLE
 
     schema_version: Literal[1] = Field(default=1, description="version of this schema")
     seed: int = Field(default=0, ge=0, lt=2**64, description="seed of every random choice")

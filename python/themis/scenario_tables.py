@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -29,7 +29,7 @@ TABLE = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False
 class MachineRow(BaseModel):
     """One machine of a cluster that is listed in the scenario itself."""
 
-    model_config = TABLE
+    model_config: ClassVar[ConfigDict] = TABLE
 
     machine: str = Field(description="unique name")
     rack: str = Field(description="name of its rack")
@@ -43,7 +43,7 @@ class MachineRow(BaseModel):
 class CapacityRow(BaseModel):
     """From an instant on a machine has so many GPUs."""
 
-    model_config = TABLE
+    model_config: ClassVar[ConfigDict] = TABLE
 
     machine: str = Field(description="name of the machine")
     at_s: float = Field(description="from when on, in seconds on the workload's clock")
@@ -56,7 +56,7 @@ class CapacityRow(BaseModel):
 class ClusterTable(BaseModel):
     """Where the cluster is described: exactly one of spec, file and machines."""
 
-    model_config = TABLE
+    model_config: ClassVar[ConfigDict] = TABLE
 
     spec: str | None = Field(default=None, description="short form, for example 8x(8x8)")
     file: str | None = Field(
@@ -88,7 +88,7 @@ class ClusterTable(BaseModel):
 class WorkloadTable(BaseModel):
     """Where the jobs come from: a trace file or a generator, and what is done to them."""
 
-    model_config = TABLE
+    model_config: ClassVar[ConfigDict] = TABLE
 
     trace: str | None = Field(default=None, description="path of a trace file")
     format: str | None = Field(default=None, description="its format; unset: recognised")
@@ -167,7 +167,7 @@ class PolicyTable(PolicySettings):
 class ProfileTable(BaseModel):
     """A placement profile of one's own."""
 
-    model_config = TABLE
+    model_config: ClassVar[ConfigDict] = TABLE
 
     scores: list[float] | None = Field(
         default=None, description="1/S at slot, machine, rack and cluster; unset: cold_start's"
@@ -180,7 +180,7 @@ class ProfileTable(BaseModel):
 class SweepTable(BaseModel):
     """What varies from run to run in a sweep; a single run has no use for it."""
 
-    model_config = TABLE
+    model_config: ClassVar[ConfigDict] = TABLE
 
     seeds: int | None = Field(
         default=None,

@@ -7,7 +7,7 @@ description says what the value means and in which unit.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -36,7 +36,9 @@ Preset = Annotated[str | None, AfterValidator(checked_preset)]
 class PolicySettings(BaseModel):
     """Rules of the Themis policy and of the ideal time that every policy is measured against."""
 
-    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
+    model_config: ClassVar[ConfigDict] = ConfigDict(
+        frozen=True, strict=True, extra="forbid", allow_inf_nan=False
+    )
 
     fairness_knob: float = Field(
         default=0.8,
@@ -81,7 +83,9 @@ class PolicySettings(BaseModel):
 class Liars(BaseModel):
     """Who misreports in bids, which term, and by how much."""
 
-    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
+    model_config: ClassVar[ConfigDict] = ConfigDict(
+        frozen=True, strict=True, extra="forbid", allow_inf_nan=False
+    )
 
     share: float | None = Field(
         default=None, ge=0, le=1, description="share of the apps, drawn from the seed"
@@ -107,7 +111,9 @@ class Liars(BaseModel):
 class RunSettings(BaseModel):
     """Rules of the simulated cluster: leases, switches, app schedulers, the end of the run."""
 
-    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
+    model_config: ClassVar[ConfigDict] = ConfigDict(
+        frozen=True, strict=True, extra="forbid", allow_inf_nan=False
+    )
 
     lease_s: float = Field(
         default=600.0, ge=0.001, le=_LONGEST_S, description="length of a lease, in seconds"

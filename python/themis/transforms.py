@@ -7,7 +7,7 @@ has that method's parameters.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -36,7 +36,9 @@ __all__ = [
 class Transform(BaseModel):
     """What all have in common: the rest of the fields are the arguments of the method."""
 
-    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
+    model_config: ClassVar[ConfigDict] = ConfigDict(
+        frozen=True, strict=True, extra="forbid", allow_inf_nan=False
+    )
 
     kind: str
 
@@ -163,7 +165,7 @@ AnyTransform = Annotated[
 
 
 class _Listed(BaseModel):
-    model_config = ConfigDict(strict=True)
+    model_config: ClassVar[ConfigDict] = ConfigDict(strict=True)
 
     transform: Annotated[tuple[AnyTransform, ...], Field(strict=False)]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,7 +19,7 @@ from themis.workload import Workload
 
 __all__ = ["CHANGES", "smallest_change", "tried_changes"]
 
-CHANGES = {
+CHANGES: Mapping[str, type[pl.DataType]] = {
     "kind": pl.String,
     "change": pl.String,
     "start_s": pl.Float64,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -24,7 +24,12 @@ __all__ = [
     "winners_at",
 ]
 
-TIMELINE = {"at_s": pl.Float64, "event": pl.String, "gpus": pl.Int64, "text": pl.String}
+TIMELINE: Mapping[str, type[pl.DataType]] = {
+    "at_s": pl.Float64,
+    "event": pl.String,
+    "gpus": pl.Int64,
+    "text": pl.String,
+}
 """Columns of a timeline: `gpus` is what the app holds from then on."""
 
 _US = 1_000_000

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 import numpy as np
 import polars as pl
 
 __all__ = ["OCCUPANCY", "occupancy"]
 
-OCCUPANCY = {
+OCCUPANCY: Mapping[str, type[pl.DataType]] = {
     "machine": pl.String,
     "from_s": pl.Float64,
     "to_s": pl.Float64,

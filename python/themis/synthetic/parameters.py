@@ -20,7 +20,9 @@ Names = Annotated[tuple[Annotated[str, Field(min_length=1)], ...], Field(strict=
 class Parameters(BaseModel):
     """What the parameters of all generators have in common."""
 
-    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
+    model_config: ClassVar[ConfigDict] = ConfigDict(
+        frozen=True, strict=True, extra="forbid", allow_inf_nan=False
+    )
 
     replaces: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     """A parameter that is given puts a workload's own values of these out of force."""

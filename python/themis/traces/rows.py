@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -31,7 +31,7 @@ _MISSING_IN_ANY_CASE = [
 ]
 
 
-LISTED = {**REJECTED, "file": pl.String()}
+LISTED: Mapping[str, pl.DataType] = {**REJECTED, "file": pl.String()}
 """Columns of a list of rows that were rejected or repaired."""
 
 
