@@ -31,7 +31,7 @@ class Crate:
 
 
 def linked_crates() -> list[Crate]:
-    """Return the crates of others in the extension, sorted: no build scripts, no macros, no tests."""
+    """Return the crates of others in the extension, sorted; not those of builds and tests."""
     command = ["cargo", "metadata", "--format-version", "1", "--locked"]
     metadata = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)  # noqa: S603
     packages = {package["id"]: package for package in metadata["packages"]}

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import secrets
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from themis.documents import read_json
@@ -30,7 +31,9 @@ _REPORT = "report.html"
 
 
 @contextlib.contextmanager
-def new_directory(target: Path, *, force: bool = False) -> Iterator[Path]:
+def new_directory(
+    target: Path, *, force: bool = False, keeps: Iterable[Path] = ()
+) -> Iterator[Path]:
     """Give a directory beside `target` to fill; on success it takes the place of `target`.
 
     A missing or empty target, and one that holds nothing but what Themis wrote there, is
@@ -42,16 +45,18 @@ def new_directory(target: Path, *, force: bool = False) -> Iterator[Path]:
         Where the directory shall stand in the end.
     force
         Replace a directory that holds other files too. They are lost.
+    keeps
+        Files that may not be lost even so: what is read to fill the directory.
 
     Raises
     ------
     ThemisError
-        The target is a file, holds foreign files, holds the home or working directory, or cannot
-        be written.
+        The target is a file, holds foreign files, the home or working directory or one of `keeps`,
+        or cannot be written.
     """
     target = target.absolute()
     missing = [parent for parent in target.parents if not parent.exists()]
-    _check_replaceable(target, force=force)
+    _check_replaceable(target, (*keeps, Path.cwd(), Path.home()), force=force)
     token = secrets.token_hex(4)
     partial = target.with_name(f".{target.name}.{token}.partial")
     try:
@@ -134,7 +139,7 @@ def check_version(found: object, version: int, path: Path) -> None:
         raise ThemisError(f"{path}: schema version {found!r}: expected {version}")
 
 
-def _check_replaceable(target: Path, *, force: bool) -> None:
+def _check_replaceable(target: Path, keeps: Iterable[Path], *, force: bool) -> None:
     if target.is_symlink() or (target.exists() and not target.is_dir()):
         raise ThemisError(f"{target}: exists and is not a directory")
     if not target.exists():
@@ -143,8 +148,8 @@ def _check_replaceable(target: Path, *, force: bool) -> None:
         names = sorted(entry.name for entry in target.iterdir())
     except OSError as error:
         raise ThemisError(f"{target}: cannot be read: {error.strerror}") from error
-    for kept in (Path.cwd(), Path.home()):
-        if kept.is_relative_to(target):
+    for kept in keeps:
+        if Path(os.path.realpath(kept)).is_relative_to(os.path.realpath(target)):
             raise ThemisError(f"{target}: holds {kept}: name a directory of its own")
     foreign = [name for name in names if name not in _written_by_themis(target)]
     if foreign and not force:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, cast
@@ -158,6 +158,15 @@ class Scenario(BaseModel):
     def document(self) -> dict[str, object]:
         """Return the scenario as nested tables, JSON-able; :meth:`parse` reads them back."""
         return self.model_dump(mode="json", exclude_none=True)
+
+    def input_files(self) -> Iterator[str]:
+        """Give the files, folders and patterns that the scenario names, as absolute paths."""
+        for path in (self.cluster.file, self.cluster.capacity_file, self.workload.trace):
+            if path is not None:
+                yield path
+        for value in self.workload.options.values():  # some formats have tables beside the trace
+            if isinstance(value, str) and Path(value).is_file():
+                yield value
 
     def build(self) -> Experiment:
         """Read the trace or generate the workload, and build the cluster.

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
 import polars as pl
 
+from themis.atomic_file import new_file
 from themis.errors import TraceError
 
 __all__ = ["FORMS", "WORKLOAD_SCHEMA_VERSION", "write_tables"]
 
 WORKLOAD_SCHEMA_VERSION = 2
 """Version of the Parquet files."""
+
+_METADATA_KEY = "themis.workload"
 
 FORMS = ("parquet", "csv")
 """Kinds of file that a workload can be written as."""
@@ -43,28 +45,41 @@ def write_tables(
     """
     if form not in FORMS:
         raise TraceError(f"{target}: form is {form!r}: expected one of {', '.join(FORMS)}")
-    for other in FORMS:
-        for name in tables:
+    for name, frame in tables.items():
+        for other in FORMS:
             path = target / f"{name}.{other}"
             if other != form and path.exists():
                 raise TraceError(
                     f"{path}: is there already, and two tables of {name} could not be read: "
                     "expected another directory"
                 )
+        path = target / f"{name}.{form}"
+        if path.exists() and not _is_ours(path, frame):
+            raise TraceError(
+                f"{path}: is there already and is no table that Themis converted or generated: "
+                "expected another directory"
+            )
     known = {"schema_version": WORKLOAD_SCHEMA_VERSION, **about}
-    metadata = {"themis.workload": json.dumps(known, sort_keys=True)}
+    metadata = {_METADATA_KEY: json.dumps(known, sort_keys=True)}
     try:
         target.mkdir(parents=True, exist_ok=True)
         for name, frame in tables.items():
-            part = target / f".{name}.{form}.{os.getpid()}"
-            try:
-                _write(frame, part, form, metadata)
-                part.replace(target / f"{name}.{form}")
-            finally:
-                part.unlink(missing_ok=True)
+            with new_file(target / f"{name}.{form}") as partial:
+                _write(frame, partial, form, metadata)
     except OSError as error:
         raise TraceError(f"{target}: cannot be written: {error.strerror or error}") from None
     return target
+
+
+def _is_ours(path: Path, frame: pl.DataFrame) -> bool:
+    """Whether a file is a table like `frame` that was written here before."""
+    try:
+        if path.suffix == ".parquet":
+            return _METADATA_KEY in pl.read_parquet_metadata(path)
+        with path.open(encoding="utf-8") as lines:
+            return lines.readline().rstrip("\n") == ",".join(frame.columns)
+    except (pl.exceptions.PolarsError, OSError, ValueError):
+        return False
 
 
 def _write(frame: pl.DataFrame, path: Path, form: str, metadata: dict[str, str]) -> None:

@@ -89,7 +89,7 @@ def compare(
     say_idle_sweep(scenario, quiet=quiet)
     names = [name.strip() for name in policies.split(",") if name.strip()]
     if out is not None:
-        check_output(out, force=force)
+        check_output(out, force=force, keeps=flags.files(scenario))
     for name in names:
         check_policy(name)
     if baseline is not None and baseline not in names:

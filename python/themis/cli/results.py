@@ -58,17 +58,17 @@ class _Probed(Exception):  # noqa: N818 - not an error
     """Leaves the probe of a directory before anything is put there."""
 
 
-def check_output(directory: str | Path, *, force: bool) -> None:
+def check_output(directory: str | Path, *, force: bool, keeps: Iterable[Path] = ()) -> None:
     """Refuse, before a long run, a directory that could not be written after it.
 
     Raises
     ------
     ThemisError
-        It is a file, holds foreign files, or cannot be written.
+        It is a file, holds foreign files or those of `keeps`, or cannot be written.
     """
     from themis.atomic_directory import new_directory  # noqa: PLC0415 - on use
 
-    with suppress(_Probed), new_directory(Path(directory), force=force):
+    with suppress(_Probed), new_directory(Path(directory), force=force, keeps=keeps):
         raise _Probed
 
 

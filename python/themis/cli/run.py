@@ -69,7 +69,7 @@ def run(
         return
     say_idle_sweep(scenario, quiet=quiet)
     if out is not None:
-        check_output(out, force=force)
+        check_output(out, force=force, keeps=flags.files(scenario))
     check_policy(scenario.policy.name)
     experiment = scenario.build()
     started = time.perf_counter()

@@ -63,6 +63,11 @@ class ScenarioFlags:
             document, directory=path.parent if path else Path(), file=self.scenario
         )
 
+    def files(self, scenario: Scenario) -> list[Path]:
+        """Return the files that a run reads, which no output may replace."""
+        own = [] if self.scenario is None else [self.scenario]
+        return [Path(name) for name in (*own, *scenario.input_files())]
+
     def _check_complete(self) -> None:
         sets = {key for key, _ in self.set}
         if not (self.trace or self.generate or sets & {"workload.trace", "workload.generate"}):

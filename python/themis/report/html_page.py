@@ -7,6 +7,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
+from themis.atomic_file import new_file
 from themis.errors import ThemisError
 from themis.report.palette import css_variables
 from themis.report.wording import visible
@@ -45,11 +46,9 @@ def write_page(page: str, path: str | PathLike[str]) -> Path:
         The file cannot be written.
     """
     target = Path(path)
-    partial = target.with_name(f".{target.name}.partial")
     try:
-        partial.write_text(page, encoding="utf-8")
-        partial.replace(target)
+        with new_file(target) as partial:
+            partial.write_text(page, encoding="utf-8")
     except OSError as error:
-        partial.unlink(missing_ok=True)
         raise ThemisError(f"{target}: cannot be written: {error.strerror}") from error
     return target

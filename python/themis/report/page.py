@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from themis.atomic_file import new_file
 from themis.compared import Compared
 from themis.digest import RunDigest, app_rows, digest
 from themis.errors import ThemisError
@@ -92,10 +93,9 @@ def figures(
         for figure in draw(_gathered(subject)):
             for suffix in formats:
                 file = root / f"{figure.name}.{suffix}"
-                if suffix == "svg":
-                    file.write_text(svg(figure, "white"), encoding="utf-8")
-                else:
-                    file.write_bytes(png(figure))
+                drawn = svg(figure, "white").encode() if suffix == "svg" else png(figure)
+                with new_file(file) as partial:
+                    partial.write_bytes(drawn)
                 files.append(file)
     except OSError as error:
         raise ThemisError(f"{root}: cannot be written: {error.strerror}") from error

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 
 from themis import _core
 from themis.result_schema import RESULT_SCHEMA_VERSION
@@ -42,20 +40,10 @@ class Addresses:
             "themis_version": _core.__version__,
             "core": self._inputs(str(_core.__file__)),
             "scenario": scenario.model_dump(exclude={"sweep"}),
-            "inputs": {path: self._inputs(path) for path in _named_files(scenario)},
+            "inputs": {path: self._inputs(path) for path in scenario.input_files()},
         }
         text = json.dumps(about, sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
-
-
-def _named_files(scenario: Scenario) -> Iterator[str]:
-    cluster = scenario.cluster
-    for path in (cluster.file, cluster.capacity_file, scenario.workload.trace):
-        if path is not None:
-            yield path
-    for value in scenario.workload.options.values():  # some formats have tables beside the trace
-        if isinstance(value, str) and Path(value).is_file():
-            yield value
 
 
 def _input_digest(path: str) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 import polars as pl
 
 from themis.atomic_directory import json_text, read_manifest
+from themis.atomic_file import new_file
 from themis.comparison import Comparison, StoredResults, stored_comparison
 from themis.errors import ThemisError
 from themis.metrics.catalogue import CATALOGUE, HEADLINES, Unit
@@ -148,13 +149,11 @@ class Sweep:
 
     def write_overview(self) -> None:
         """Write sweep.parquet and manifest.json beside the runs, each whole or not at all."""
-        partial = self.directory / ".sweep.parquet.partial"
         version = {"themis.schema_version": str(SWEEP_SCHEMA_VERSION)}
-        self.runs.write_parquet(partial, compression="zstd", metadata=version)
-        partial.replace(self.directory / "sweep.parquet")
-        partial = self.directory / ".manifest.json.partial"
-        partial.write_text(json_text(self._manifest()), encoding="utf-8")
-        partial.replace(self.directory / "manifest.json")
+        with new_file(self.directory / "sweep.parquet") as partial:
+            self.runs.write_parquet(partial, compression="zstd", metadata=version)
+        with new_file(self.directory / "manifest.json") as partial:
+            partial.write_text(json_text(self._manifest()), encoding="utf-8")
 
     def __repr__(self) -> str:
         axes = ", ".join(f"{key} x {len(values)}" for key, values in self.axes.items())

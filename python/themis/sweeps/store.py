@@ -6,7 +6,7 @@ import contextlib
 import fcntl
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from themis.atomic_directory import json_text, new_directory, read_json_object
@@ -49,10 +49,13 @@ class Store:
 
 
 @contextlib.contextmanager
-def open_store(root: Path, *, force: bool, tables: bool) -> Iterator[Store]:
+def open_store(
+    root: Path, *, force: bool, tables: bool, keeps: Iterable[Path] = ()
+) -> Iterator[Store]:
     """Give the store in `root`, made if it is missing; no other process can open it meanwhile.
 
-    What killed sweeps left half-written is removed.
+    What killed sweeps left half-written is removed; `keeps` as in
+    :func:`~themis.atomic_directory.new_directory`.
 
     Raises
     ------
@@ -61,7 +64,7 @@ def open_store(root: Path, *, force: bool, tables: bool) -> Iterator[Store]:
         written; or another sweep is at work there.
     """
     if not _is_sweep(root):
-        with new_directory(root, force=force) as partial:
+        with new_directory(root, force=force, keeps=keeps) as partial:
             (partial / "runs").mkdir()
             mark = json_text({"kind": "sweep", "files": FILES})
             (partial / "manifest.json").write_text(mark, encoding="utf-8")

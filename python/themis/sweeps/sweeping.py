@@ -100,7 +100,8 @@ def sweep(  # noqa: PLR0913 - a scenario, what varies, and where, all by keyword
     plan = [SweepRun(point.values, addresses.of(point.scenario)) for point in grid]
     scratch = _Scratch()
     root = scratch.path if out is None else Path(out).absolute()
-    with open_store(root, force=force, tables=tables) as store:
+    keeps = {Path(file) for point in grid for file in point.scenario.input_files()}
+    with open_store(root, force=force, tables=tables, keeps=keeps) as store:
         planned = Sweep(
             axes={axis.key: _values(axis.key, grid) for axis in varied},
             plan=plan,
