@@ -50,7 +50,7 @@ demo: $(DEMO)/wheel.stamp ## Build the wheel, install it, run the built-in examp
 	$(DEMO)/bin/themis demo
 
 .PHONY: test
-test: lint test-rust test-python ## Run all checks and tests
+test: lint docs test-rust test-python ## Run all checks and tests
 
 .PHONY: lint
 lint: $(TEST)/wheel.stamp ## Formatting, lints, types, stubs
@@ -118,6 +118,13 @@ release-of:
 	$(BUILD)/bin/python tools/release_check.py installed $(RELEASE)/$(KIND)/bin/python
 	$(BUILD)/bin/python -m pip --python $(RELEASE)/$(KIND)/bin/python install --quiet --group test
 	$(RELEASE)/$(KIND)/bin/pytest -q tests/contract tests/golden tests/e2e/test_simulations.py
+
+.PHONY: docs
+docs: $(TEST)/wheel.stamp ## Build the documentation below target/docs; warnings are errors
+	$(BUILD)/bin/python -m pip --python $(TEST)/bin/python install --quiet --group docs
+	$(TEST)/bin/sphinx-build --fail-on-warning --keep-going --quiet -b html \
+	  -d target/doctrees docs target/docs
+	@echo "docs: target/docs/index.html"
 
 .PHONY: schema
 schema: $(TEST)/wheel.stamp ## Write docs/schema.md from the code

@@ -12,6 +12,7 @@ import email
 import json
 import os
 import resource
+import struct
 import subprocess
 import sys
 import tarfile
@@ -22,6 +23,7 @@ ROOT = Path(__file__).parents[1]
 MOST_WHEEL_BYTES = 4 << 20  # measured 1.2 MB; a wheel with debug symbols has 10 times as many
 MOST_START_S = {"import themis": 0.06, "themis --help": 0.1}  # of CPU; measured 0.02 and 0.05-0.08
 RUNS = 7
+_STRIPPED = {".debug_info", ".debug_line", ".symtab"}
 _INFO = {"METADATA", "WHEEL", "RECORD", "entry_points.txt"}
 _LICENSES = {"licenses/LICENSE", "licenses/THIRD-PARTY.txt"}
 _FIELDS = {
@@ -39,7 +41,7 @@ def main() -> None:
             check_wheel(Path(wheel))
             check_sdist(Path(sdist))
         case ["installed", python]:
-            check_installed(Path(python))
+            check_installed(Path(python).absolute())
         case _:
             raise SystemExit(__doc__)
 
@@ -75,10 +77,18 @@ def check_wheel(path: Path) -> None:
         for name in ("themis/py.typed", "themis/_core.pyi"):
             say("types", name, holds=name in names)
         check_metadata(wheel.read(f"{info}/METADATA").decode())
-        library = wheel.read("themis/_core.abi3.so")
-        for section in (b".debug_info", b".symtab"):
-            say("stripped of", section.decode(), holds=section not in library)
+        debug = [name for name in sections(wheel.read("themis/_core.abi3.so")) if name in _STRIPPED]
+        say("sections that should be stripped", debug, holds=not debug)
         check_paths({name: wheel.read(name) for name in names})
+
+
+def sections(library: bytes) -> list[str]:
+    """Return the names of the sections of a 64-bit ELF file (its header, then a table)."""
+    table, size, count, names = struct.unpack_from("<40xQ10xHHH", library)
+    headers = [struct.unpack_from("<I20xQQ", library, table + at * size) for at in range(count)]
+    _, begin, length = headers[names]
+    text = library[begin : begin + length]
+    return [text[at : text.index(b"\0", at)].decode() for at, _, _ in headers]
 
 
 def check_metadata(text: str) -> None:
