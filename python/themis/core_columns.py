@@ -135,7 +135,10 @@ def _tenants(
     """Return the number of each app's tenant, and what the core knows of the tenants."""
     apps = workload.apps.get_column("tenant")
     if not tenants:
-        return np.zeros(apps.len(), dtype=np.uint32), {"name": [], "weight": [], "guaranteed": []}
+        nothing: dict[str, list[Any]] = {
+            key: [] for key in ("name", "weight", "guaranteed", "quota")
+        }
+        return np.zeros(apps.len(), dtype=np.uint32), nothing
     names = names_of_tenants(tenants, workload)
     numbers = {name: number for number, name in enumerate(names)}
     found = [tenants.get(name or "", Tenant()) for name in names]
