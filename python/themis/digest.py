@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from themis.metrics import Number
+from themis.metrics.completion import COMPLETION_S
 from themis.metrics.curves import Curves, curves_of
 from themis.result import Result
 
@@ -47,7 +48,6 @@ def app_rows(result: Result, policy: str) -> pl.DataFrame:
     done), rho, rho_is_bound, queue_s, gpu_s, useful_gpu_s, preemptions, migrations,
     placement_score.
     """
-    done = pl.col("state") == "done"
     return result.apps.select(
         "app_id",
         "user",
@@ -56,7 +56,7 @@ def app_rows(result: Result, policy: str) -> pl.DataFrame:
         pl.lit(result.seed, dtype=pl.UInt64).alias("seed"),
         "arrival_s",
         "state",
-        pl.when(done).then(pl.col("end_s") - pl.col("arrival_s")).alias("completion_s"),
+        COMPLETION_S,
         "rho",
         "rho_is_bound",
         "queue_s",

@@ -18,6 +18,8 @@ from themis.atomic_directory import check_version, json_text, new_directory, rea
 from themis.errors import ThemisError
 from themis.expansion import check_parquet
 from themis.metrics import Number, summarise
+from themis.metrics.by_tenant import tenant_table
+from themis.metrics.completion import COMPLETION_S
 from themis.notebook import fact_table
 from themis.result_schema import RESULT_SCHEMA_VERSION, TABLES, checked_frames, conform
 
@@ -135,6 +137,14 @@ class Result:
     def summary(self) -> dict[str, Number]:
         """Metrics by name (docs/metrics.md); JSON-able, None where undefined, never NaN."""
         return dict(self._summary)
+
+    def tenants(self) -> pl.DataFrame:
+        """Return a row a tenant: its apps, GPU time, rho and completion times.
+
+        Columns of :data:`themis.metrics.by_tenant.TENANTS`, by name; apps without a tenant come
+        last, as one.
+        """
+        return tenant_table(self.apps.with_columns(COMPLETION_S))
 
     def with_scenario(self, scenario: Scenario) -> Result:
         """Return the same result with a manifest that says by which scenario it was made."""

@@ -87,6 +87,29 @@ def test_another_gpu_type_helps_where_one_is_free(queue: themis.Workload) -> Non
     assert tried["one more machine of type v100 (4 GPUs)"] is None
 
 
+def test_twice_the_weight_helps_where_a_policy_goes_by_rho(tmp_path: Path) -> None:
+    # Both want the one GPU at 0 and need 20 s: alike, a goes first; b is owed more by weight.
+    path = tmp_path / "pair.csv"
+    path.write_text("id,submit_s,gpus,duration\na,0,1,20\nb,0,1,20\n", encoding="utf-8")
+    run = themis.simulate(themis.read_trace(path), themis.Cluster.parse("1x1"), policy="max_rho")
+    tried = changes_of(themis.explain(run, app_id="b"))
+    assert tried["twice the weight"] == 0.0
+
+
+def test_a_wait_for_ones_own_tenant_ends_without_its_quota(tmp_path: Path) -> None:
+    path = tmp_path / "pair.csv"
+    path.write_text("id,submit_s,gpus,duration,tenant\na,0,1,20,x\nb,0,1,20,x\n", encoding="utf-8")
+    run = themis.simulate(
+        *(themis.read_trace(path), themis.Cluster.parse("1x2")),
+        policy="fifo",
+        tenants={"x": {"quota_gpus": 1}},
+    )
+    found = themis.explain(run, app_id="b")
+    assert changes_of(found)["no quota for its tenant"] == 0.0
+    assert found.smallest_change is not None
+    assert found.smallest_change["kind"] == "quota"
+
+
 def test_who_starts_at_once_has_nothing_to_gain(queue: themis.Workload) -> None:
     run = themis.simulate(queue, themis.Cluster.parse("1x4"), policy="fifo")
     found = themis.explain(run, app_id="a")

@@ -409,3 +409,18 @@ def test_occupancy_picks_machines_evenly_and_in_natural_order(make_table: MakeTa
     leases = make_table("leases", [{**lease, "machine": f"m{number}"} for number in range(30)])
     picked = occupancy(leases, 0.0, 9.0, machines=4)
     assert picked.get_column("machine").to_list() == ["m0", "m10", "m19", "m29"]
+
+
+def test_the_page_has_a_table_of_tenants_where_there_are_two(
+    make_result: MakeResult, tmp_path: Path
+) -> None:
+    result = make_result(12, "themis")
+    page = write_report(result, tmp_path / "some.html").read_text()
+    assert '<h2 id="tenants">Tenants</h2>' in page
+    table = result.tenants()
+    assert table.height == 5
+    for tenant in table["tenant"]:
+        assert f'<th scope="row">{tenant}</th>' in page
+    lone = result.apps.with_columns(tenant=pl.lit("one"))
+    alone = Result({**result.frames, "apps": lone}, result.manifest)
+    assert "Tenants" not in write_report(alone, tmp_path / "one.html").read_text()

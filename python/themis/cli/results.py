@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from themis.cli.console import Cell, Table, note
 from themis.errors import ThemisError
@@ -23,6 +23,7 @@ __all__ = [
     "resumable",
     "say_remarks",
     "scaled",
+    "tenant_table",
     "titled",
 ]
 
@@ -51,6 +52,7 @@ _SHOWN = (
 """The metrics that a terminal shows; docs/metrics.md defines them."""
 
 _HOUR_S = 3600.0
+_MOST_TENANTS = 20
 _IN_HOURS = {"s": "h", "GPU-s": "GPU-h"}
 
 
@@ -95,6 +97,25 @@ def metric_table(title: str, columns: Mapping[str, Summary]) -> Table:
             continue
         rows.append([heading, *(scaled(cell, scale) for cell in cells)])
     return Table(title=title, columns=["", *columns], rows=rows)
+
+
+def tenant_table(tenants: Sequence[Mapping[str, Any]]) -> Table | None:
+    """Return what tenants got, a row each; None where there is one, or too many to read."""
+    if not 1 < len(tenants) <= _MOST_TENANTS:
+        return None
+    rows = [
+        [
+            "(none)" if row["tenant"] is None else row["tenant"],
+            row["apps"],
+            row["gpu_s"] / _HOUR_S,
+            row["gpu_share"],
+            *(row[name] for name in ("rho_max", "rho_median", "rho_mean")),
+            scaled(row["app_completion_mean_s"], _HOUR_S),
+        ]
+        for row in tenants
+    ]
+    columns = ["tenant", "apps", "GPU-h", "share", "worst rho", "median", "mean"]
+    return Table(title="tenants", columns=[*columns, "mean completion (h)"], rows=rows)
 
 
 def titled(name: str) -> tuple[str, float | None]:

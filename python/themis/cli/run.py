@@ -12,7 +12,7 @@ from themis.cli.console import note, print_json, print_table
 from themis.cli.exits import ExitCode
 from themis.cli.options import force_option, json_option, quiet_option, threads_option
 from themis.cli.progress import progress_bar
-from themis.cli.results import check_output, metric_table, say_remarks
+from themis.cli.results import check_output, metric_table, say_remarks, tenant_table
 from themis.cli.scenario_flags import (
     ScenarioFlags,
     say_idle_sweep,
@@ -83,7 +83,13 @@ def run(
         place = None if out is None else str(Path(out).absolute())
         checked = {} if report is None else {"audit": report.to_json()}
         print_json(
-            {"manifest": result.manifest, "summary": result.summary(), "path": place, **checked}
+            {
+                "manifest": result.manifest,
+                "summary": result.summary(),
+                "tenants": result.tenants().to_dicts(),
+                "path": place,
+                **checked,
+            }
         )
     else:
         show(result, experiment, out, quiet=quiet)
@@ -101,6 +107,9 @@ def show(result: Result, experiment: Experiment, out: str | None, *, quiet: bool
             {result.policy: result.summary()},
         )
     )
+    of_tenants = tenant_table(result.tenants().to_dicts())
+    if of_tenants is not None:
+        print_table(of_tenants)
     if out is None:
         note("nothing was kept; --out DIR keeps the result", quiet=quiet)
     else:

@@ -15,6 +15,7 @@ from themis.explanations.subject import Subject
 from themis.policies import POLICIES
 from themis.report.wording import duration
 from themis.result import Result
+from themis.tenants import Tenant
 from themis.workload import Workload
 
 __all__ = ["CHANGES", "smallest_change", "tried_changes"]
@@ -41,6 +42,7 @@ class _Change:
     workload: Workload | None = None
     cluster: Cluster | None = None
     policy: str | None = None
+    tenants: Mapping[str, Tenant] | None = None
 
 
 def tried_changes(
@@ -49,8 +51,8 @@ def tried_changes(
     """Play the run again with one change at a time and see when the subject would have started.
 
     The kinds go from what its user can do to what its operator can: an earlier submission (only
-    the smallest that helps is kept), half the gang, twice the weight, any GPU type, one more
-    machine, another policy.
+    the smallest that helps is kept), half the gang, twice the weight, no quota for its tenant, any
+    GPU type, one more machine, another policy.
 
     Parameters
     ----------
@@ -99,6 +101,7 @@ def _start(
             workload=change.workload,
             cluster=change.cluster,
             policy=change.policy,
+            tenants=change.tenants,
             until_s=until_s,
         )
     except ThemisError as error:
@@ -132,6 +135,7 @@ def _changes(replay: Replay, subject: Subject) -> Iterator[_Change]:
     weight = pl.when(mine).then(pl.col("weight") * _WEIGHT).otherwise("weight")
     heavier = replace(workload, apps=workload.apps.with_columns(weight))
     yield _Change("weight", "twice the weight", workload=heavier)
+    yield from _no_quota(replay.inputs.tenants, workload.apps.filter(mine)["tenant"][0])
     if workload.apps.filter(mine).get_column("gpu_types")[0] is not None:
         types = pl.when(~mine).then(pl.col("gpu_types")).alias("gpu_types")
         anywhere = replace(workload, apps=workload.apps.with_columns(types))
@@ -140,6 +144,13 @@ def _changes(replay: Replay, subject: Subject) -> Iterator[_Change]:
     for policy in POLICIES:
         if policy.name != replay.policy:
             yield _Change("policy", f"policy {policy.name}", policy=policy.name)
+
+
+def _no_quota(tenants: Mapping[str, Tenant], owner: str | None) -> Iterator[_Change]:
+    own = tenants.get(owner or "")
+    if own is not None and own.quota_gpus is not None:
+        free = {**tenants, str(owner): own.model_copy(update={"quota_gpus": None})}
+        yield _Change("quota", "no quota for its tenant", tenants=free)
 
 
 def _earlier(workload: Workload, app_id: str, by_s: float) -> Workload:

@@ -16,6 +16,7 @@ from themis.errors import ThemisError
 from themis.policies import resolve_policy
 from themis.result import Inputs, Result
 from themis.settings import Settings
+from themis.tenants import Tenant
 from themis.workload import Workload
 
 __all__ = ["AUCTION_POLICY", "Replay", "Watched", "replay_of"]
@@ -58,6 +59,7 @@ class Replay:
         workload: Workload | None = None,
         cluster: Cluster | None = None,
         policy: str | None = None,
+        tenants: Mapping[str, Tenant] | None = None,
         until_s: float | None = None,
     ) -> Result:
         """Play the run with something changed, up to an instant.
@@ -78,7 +80,7 @@ class Replay:
             policy=policy or self.inputs.policy or self.policy,
             seed=self.seed,
             profiles=self.inputs.profiles,
-            tenants=self.inputs.tenants,
+            tenants=self.inputs.tenants if tenants is None else tenants,
             **settings,
         )
 

@@ -10,6 +10,7 @@ from themis.metrics.statistics import Floats, mean, present, quantile
 
 __all__ = [
     "APP_STATES",
+    "COMPLETION_S",
     "JOB_STATES",
     "completion_metrics",
     "run_span",
@@ -22,6 +23,12 @@ APP_STATES = ("done", "failed", "infeasible", "rejected", "unfinished")
 
 JOB_STATES = ("done", "killed", "failed", "infeasible", "rejected", "unfinished")
 """Final states of a job."""
+
+
+COMPLETION_S = (
+    pl.when(pl.col("state") == "done").then(pl.col("end_s") - pl.col("arrival_s"))
+).alias("completion_s")
+"""Completion time of an app in seconds; null unless it is done."""
 
 
 def state_counts(apps: pl.DataFrame, jobs: pl.DataFrame) -> dict[str, int]:
@@ -46,7 +53,7 @@ def completion_metrics(
     done = apps.filter(pl.col("state") == "done")
     last_s = done.get_column("end_s").max()
     makespan = None if start_s is None or last_s is None else _number(last_s) - start_s
-    app_s = present(done.select(pl.col("end_s") - pl.col("arrival_s")).to_series())
+    app_s = present(apps.select(COMPLETION_S).to_series())
     done_jobs = jobs.filter(pl.col("state") == "done")
     job_s = present(done_jobs.select(pl.col("end_s") - pl.col("submit_s")).to_series())
     return {

@@ -19,7 +19,13 @@ from themis.report.html_page import rendered, write_page
 from themis.report.many import MANY, drawn_part
 from themis.report.notes import run_facts, run_notes
 from themis.report.palette import policy_colours, series_variable
-from themis.report.tables import cut_off_rows, flattened, metric_rows, winners_of
+from themis.report.tables import (
+    cut_off_rows,
+    flattened,
+    metric_rows,
+    tenant_rows,
+    winners_of,
+)
 from themis.result import Result
 
 if TYPE_CHECKING:
@@ -168,6 +174,7 @@ def _render(comparison: Compared) -> str:
         notes=run_notes(drawn.runs, complete=comparison.complete),
         winners=winners_of(comparison, extremes=drawn.policies),
         cut_off=cut_off_rows(runs),
+        tenants=tenant_rows(drawn),
         manifests=[
             (f"{run.label}, seed {run.seed}", flattened(run.manifest)) for run in drawn.runs
         ],

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from themis.compared import Compared
 from themis.digest import RunDigest
+from themis.metrics.by_tenant import tenant_table
 from themis.metrics.catalogue import CATALOGUE, HEADLINES, Better, Metric, Unit
 from themis.report.wording import worded
 
@@ -21,10 +23,19 @@ __all__ = [
     "flattened",
     "metric_rows",
     "one_workload",
+    "tenant_rows",
     "winners_of",
 ]
 
 _EXTREMES = 5
+_FEWEST_TENANTS, _MOST_TENANTS = 2, 50
+_TENANT_UNITS = {
+    "apps": Unit.COUNT,
+    "gpu_s": Unit.GPU_SECONDS,
+    "gpu_share": Unit.SHARE,
+    **dict.fromkeys(("rho_max", "rho_median", "rho_mean"), Unit.RATIO),
+    "app_completion_mean_s": Unit.SECONDS,
+}
 
 
 @dataclass(frozen=True)
@@ -139,6 +150,29 @@ def cut_off_rows(runs: Sequence[RunDigest]) -> list[Row]:
         ]
         rows.append(Row(title, Better.NEITHER, cells))
     return rows
+
+
+def tenant_rows(comparison: Compared) -> list[tuple[str, list[Row]]]:
+    """Return the tenants of each policy's first run, those with most GPU time; none for one tenant.
+
+    The cells are apps, GPU time, share of it, largest, median and mean rho, mean completion time.
+    """
+    apps = comparison.apps
+    if apps.get_column("tenant").n_unique() < _FEWEST_TENANTS:
+        return []
+    tables = []
+    for policy, seed in {run.label: run.seed for run in reversed(comparison.runs)}.items():
+        of_run = apps.filter(pl.col("policy") == policy, pl.col("seed") == seed)
+        largest = tenant_table(of_run).sort("gpu_s", descending=True, maintain_order=True)
+        rows = [_tenant_row(row) for row in largest.head(_MOST_TENANTS).to_dicts()]
+        tables.append((policy, rows))
+    return tables[::-1]
+
+
+def _tenant_row(row: Mapping[str, Any]) -> Row:
+    name = row["tenant"]
+    cells = [Cell(worded(row[column], unit)) for column, unit in _TENANT_UNITS.items()]
+    return Row("(none)" if name is None else str(name), Better.NEITHER, cells)
 
 
 def one_workload(runs: Sequence[RunDigest]) -> bool:
