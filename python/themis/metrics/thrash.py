@@ -90,7 +90,7 @@ def _changes(apps: pl.DataFrame, *spans: pl.DataFrame) -> tuple[Integers, Intege
     numbers = apps.select("app_id", app=pl.int_range(pl.len(), dtype=pl.Int32))
     columns: list[tuple[Integers, ...]] = []
     for rows in spans:
-        table = rows.join(numbers, on="app_id", how="left", maintain_order="left").drop("app_id")
+        table = rows.join(numbers, on="app_id", maintain_order="left").drop("app_id")
         begin, end, change, app = (column.to_numpy() for column in table.iter_columns())
         columns += [(app, begin, change), (app, end, -change)]
     app, at, change = (np.concatenate(column) for column in zip(*columns, strict=True))
