@@ -15,7 +15,7 @@ from themis.cluster import Cluster
 from themis.job_speeds import JobSpeeds, job_speeds
 from themis.profiles import COLD_START, Profile, ProfileInput, read_profiles
 from themis.tenants import Tenant, names_of_tenants
-from themis.traces.schema import LOSS, STOPPING
+from themis.traces.schema import LOSS, STOPPING, WHOLE_MILLI
 from themis.workload import Workload
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class CoreColumns:
         submit_us (int64), work_gpu_us (float64: on the fastest type that the job may use), gang and
         max (uint32), profile (uint32: row of `slowdowns`), speeds (uint32: row of `speeds.table`),
         checkpoint_us (int64; -1: the setting), iterations, loss_a, loss_b and loss_c (float64; NaN:
-        unknown), bracket (uint32; 0: none), app by app.
+        unknown), bracket (uint32; 0: none), gpu_milli (uint32), app by app.
     slowdowns
         S at slot, machine, rack, cluster: float64, shape (profiles, 4).
     speeds
@@ -121,6 +121,7 @@ def workload_columns(
             "checkpoint_us": _us(jobs.get_column("checkpoint_s").fill_null(-1 / _US)),
             **{name: _numbers(jobs.get_column(name)) for name in ("iterations", *LOSS)},
             "bracket": jobs.get_column("bracket").fill_null(0).to_numpy().astype(np.uint32),
+            "gpu_milli": _milli(jobs).to_numpy().astype(np.uint32),
         },
         slowdowns=np.array([known[name] for name in names], dtype=np.float64),
         speeds=speeds,
@@ -151,6 +152,10 @@ def _tenants(
             for tenant in found
         ],
     }
+
+
+def _milli(jobs: pl.DataFrame) -> pl.Series:
+    return jobs.get_column("gpu_milli").fill_null(WHOLE_MILLI)
 
 
 def _us(seconds: pl.Series) -> npt.NDArray[np.int64]:

@@ -14,6 +14,7 @@ from themis.capacity import CAUSES
 from themis.cluster import Cluster
 from themis.core_columns import jobs_by_app
 from themis.job_speeds import JobSpeeds, allowed_types
+from themis.traces.schema import WHOLE_MILLI
 from themis.workload import Workload
 
 __all__ = ["gpu_time_by_type", "result_frames"]
@@ -30,7 +31,7 @@ _PHASES = {
     7: "rejected",
     8: "failed",
 }
-_CAUSES = {0: "auction", 1: "leftover", 2: "policy", 3: "renewal", 4: "reservation"}
+_CAUSES = {0: "auction", 1: "leftover", 2: "policy", 3: "renewal", 4: "reservation", 5: "shared"}
 _ENDS = {
     0: "job_end",
     1: "app_end",
@@ -95,6 +96,7 @@ def _jobs(
     state = _names(columns["phase"], _PHASES)
     table = specs.select("job_id", "app_id", "submit_s", "gang_size", gpus_max="max_gpus")
     table = table.with_columns(
+        gpu_milli=specs.get_column("gpu_milli").fill_null(WHOLE_MILLI),
         start_s=_instants(columns["start_us"]),
         end_s=_instants(columns["end_us"]),
         state=state,
@@ -235,6 +237,7 @@ def _leases(columns: Columns, apps: pl.DataFrame, cluster: Cluster) -> pl.DataFr
             "cause": _names(columns["cause"], _CAUSES),
             "renewals": columns["renewals"],
             "ended_by": _names(columns["ended_by"], _ENDS),
+            "gpu_milli": columns["gpu_milli"],
         }
     )
 
@@ -244,12 +247,13 @@ def gpu_time_by_type(
 ) -> dict[str, dict[str, float | None]]:
     """Return what was held of each GPU type.
 
-    By type: gpus, gpu_s (GPU-seconds held), and utilisation, their part of all from 0 to the end;
-    None for a run of no time.
+    By type: gpus, gpu_s (GPU-seconds held; of a share its part), and utilisation, their part of all
+    from 0 to the end; None for a run of no time.
     """
     kinds = cluster.machines.select("machine", "gpu_type", there="gpus")
     held = leases.join(kinds, on="machine", how="left", maintain_order="left")
-    held = held.select("gpu_type", gpu_s=pl.col("gpus") * (pl.col("end_s") - pl.col("start_s")))
+    used = pl.col("gpus") * pl.col("gpu_milli") / WHOLE_MILLI
+    held = held.select("gpu_type", gpu_s=used * (pl.col("end_s") - pl.col("start_s")))
     found = {}
     for kind in cluster.gpu_types:
         gpus = int(kinds.filter(gpu_type=kind).get_column("there").sum())

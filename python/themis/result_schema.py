@@ -14,7 +14,7 @@ from themis.errors import ThemisError
 
 __all__ = ["RESULT_SCHEMA_VERSION", "TABLES", "checked_frames", "conform"]
 
-RESULT_SCHEMA_VERSION = 3
+RESULT_SCHEMA_VERSION = 4
 """Version of the tables, the manifest and the summary; raised whenever one of them changes."""
 
 _S, _F, _I, _B = pl.String(), pl.Float64(), pl.Int64(), pl.Boolean()
@@ -61,6 +61,7 @@ TABLES: Mapping[str, Mapping[str, pl.DataType]] = {
         "reason": _S,
         "gang_size": _I,
         "gpus_max": _I,
+        "gpu_milli": _I,
         "gpu_s": _F,
         "work_gpu_s": _F,
         "preemptions": _I,
@@ -81,6 +82,7 @@ TABLES: Mapping[str, Mapping[str, pl.DataType]] = {
         "cause": _S,
         "renewals": _I,
         "ended_by": _S,
+        "gpu_milli": _I,
     },
     "auctions": {
         "auction_id": _S,
@@ -100,7 +102,7 @@ TABLES: Mapping[str, Mapping[str, pl.DataType]] = {
         "at_s": _F,
         "gpus_total": _I,
         "gpus_used": _I,
-        "gpus_productive": _I,
+        "gpus_productive": _F,
         "active_apps": _I,
         "waiting_apps": _I,
     },

@@ -48,6 +48,7 @@ _JOBS = {
     "loss_a": "loss after k iterations is 1 / (loss_a k + loss_b) + loss_c",
     "loss_b": "above 0",
     "loss_c": "loss that it tends to",
+    "gpu_milli": "thousandths of its one GPU that it uses, 1 to 1000; null: all",
     "bracket": "jobs of one bracket of an app halve among themselves (HyperBand); null: 0",
 }
 _RESULT = {
@@ -87,13 +88,15 @@ _RESULT = {
     "start_s": "start, s; null: never",
     "gang_size": "GPUs that it needs at once",
     "gpus_max": "most GPUs that it can use",
+    "gpu_milli": "thousandths of each GPU that are used; below 1000 where fractions share it",
     "work_gpu_s": "work done, GPU-seconds at perfect placement",
     "lease_id": "numbered by grant",
     "machine": "name of the machine",
     "slot": "slot in the machine, from 0",
     "gpu_first": "first of its GPUs in the machine, from 0",
     "gpus": "GPUs, one after the other",
-    "cause": "of a lease: auction, leftover, policy, renewal or reservation; of a change: "
+    "cause": "of a lease: auction, leftover, policy, renewal, reservation or shared (room beside "
+    "another fraction of a GPU); of a change: "
     "planned, evicted, failure or repair",
     "renewals": "renewals in this row",
     "ended_by": "job_end, app_end, expired, withdrawn, failure, horizon or renewal",
@@ -110,8 +113,8 @@ _RESULT = {
     "upper_bound": "certified bound of it",
     "gap": "between the two, a share of the geometric mean of 1/rho",
     "gpus_total": "GPUs that exist",
-    "gpus_used": "GPUs held",
-    "gpus_productive": "GPUs that work: neither switching nor idle",
+    "gpus_used": "GPUs held, each counted whole",
+    "gpus_productive": "GPUs that work, neither switching nor idle; of shared ones the shares",
     "waiting_apps": "active apps without a GPU",
 }
 _ROWS = {

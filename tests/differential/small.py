@@ -33,6 +33,7 @@ class Job(NamedTuple):
     iterations: float | None = None
     loss: tuple[float, float, float] | None = None
     bracket: int | None = None
+    gpu_milli: int | None = None
 
 
 class Search(NamedTuple):
@@ -70,6 +71,7 @@ def workload(
             "status": pl.Series([None] * len(jobs), dtype=pl.String),
             "iterations": pl.Series([job.iterations for job in jobs], dtype=pl.Float64),
             "bracket": pl.Series([job.bracket for job in jobs], dtype=pl.Int64),
+            "gpu_milli": pl.Series([job.gpu_milli for job in jobs], dtype=pl.Int64),
             **{
                 name: pl.Series([job.loss and job.loss[k] for job in jobs], dtype=pl.Float64)
                 for k, name in enumerate(("loss_a", "loss_b", "loss_c"))

@@ -51,6 +51,12 @@ def clusters(draw: st.DrawFn) -> Cluster:
 def inputs(draw: st.DrawFn) -> Inputs:
     cluster = draw(clusters())
     listed, first = draw(jobs(cluster.gpus))
+    if draw(st.booleans()):  # some of the jobs of one GPU use fractions of it
+        milli = st.sampled_from([None, 1, 250, 400, 500, 600, 999, 1000])
+        listed = [
+            job._replace(gpu_milli=draw(milli)) if job.gpus == (job.max_gpus or 1) == 1 else job
+            for job in listed
+        ]
     load = workload(listed, first=first)
     wanted = st.sampled_from([None, "a", "b", "a|b"])
     types = [draw(wanted) for _ in range(load.apps.height)]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from themis.auditing.run import Run, problems, us
+from themis.auditing.run import SHARE, Run, problems, us
 from themis.metrics.gpu_time import GPU_TIME_PARTS
+from themis.traces.schema import WHOLE_MILLI
 
 __all__ = [
     "counts_add_up",
@@ -30,8 +31,13 @@ def _differ(one: pl.Expr, other: pl.Expr, within: pl.Expr | float = 1e-6) -> pl.
 
 def gpu_seconds_add_up(run: Run) -> pl.DataFrame:
     """The GPU time of an app is that of its leases, of its jobs, and of its parts."""
-    gpu_us = pl.col("gpus") * (pl.col("end_us") - pl.col("start_us"))
-    leased = run.leases.group_by("app_id").agg(leased_gpu_us=gpu_us.sum())
+    # By share, since thousandths of microseconds do not fit in the figures of an app.
+    lasts_us = pl.col("end_us") - pl.col("start_us")
+    leased = run.leases.group_by("app_id", "gpu_milli").agg(
+        leased_us=(pl.col("gpus") * lasts_us).sum()
+    )
+    leased = leased.group_by("app_id").agg(leased_gpu_us=_in_gpus("leased_us"))
+    shares = run.jobs.filter(SHARE).group_by("app_id").agg(shares=pl.len())
     of_jobs = run.jobs.group_by("app_id").agg(
         jobs_gpu_us=us("gpu_s").sum(),
         # In GPU-seconds of the fastest type that each may use; unknown without the workload.
@@ -40,20 +46,31 @@ def gpu_seconds_add_up(run: Run) -> pl.DataFrame:
         ),
     )
     apps = run.apps.with_columns(gpu_us=us("gpu_s"), parts_gpu_s=pl.sum_horizontal(_PARTS))
-    for part in (leased, of_jobs):
+    for part in (leased, of_jobs, shares):
         apps = apps.join(part, on="app_id", how="left", maintain_order="left")
-    apps = apps.with_columns(pl.col("leased_gpu_us", "jobs_gpu_us").fill_null(0))
+    apps = apps.with_columns(pl.col("leased_gpu_us", "jobs_gpu_us", "shares").fill_null(0))
     return problems(
         apps,
         {
-            "leases have another GPU time": pl.col("gpu_us") != pl.col("leased_gpu_us"),
-            "its jobs have another GPU time": pl.col("gpu_us") != pl.col("jobs_gpu_us"),
+            "leases have another GPU time": _off(pl.col("leased_gpu_us")),
+            "its jobs have another GPU time": _off(pl.col("jobs_gpu_us")),
             "a part is below 0": pl.min_horizontal(_PARTS) < 0,
             "its parts do not make it up": _differ(pl.col("parts_gpu_s"), pl.col("gpu_s")),
             "its jobs did other work": _differ(pl.col("work_gpu_s"), pl.col("useful_gpu_s")),
         },
         *("app_id", "gpu_us", "leased_gpu_us", "jobs_gpu_us", *_PARTS, "work_gpu_s"),
     )
+
+
+def _in_gpus(column: str) -> pl.Expr:
+    """Whole microseconds of shares of GPUs."""
+    milli = pl.col(column) * pl.col("gpu_milli")
+    return (milli // WHOLE_MILLI).sum() + (milli % WHOLE_MILLI).sum() // WHOLE_MILLI
+
+
+def _off(gpu_us: pl.Expr) -> pl.Expr:
+    """Whether it is not the GPU time of an app: exactly, but for rounded times of shares."""
+    return (pl.col("gpu_us") - gpu_us).abs() > pl.col("shares")
 
 
 def work_is_neither_lost_nor_invented(run: Run) -> pl.DataFrame:
@@ -66,6 +83,7 @@ def work_is_neither_lost_nor_invented(run: Run) -> pl.DataFrame:
         run.jobs,
         {
             "the workload has no such job": pl.col("asked_gpu_us").is_null(),
+            "uses another share of its GPU": pl.col("gpu_milli") != pl.col("asked_milli"),
             "it takes no GPUs": free & ((did != 0) | (pl.col("gpu_s") != 0)),
             "done without all of its work": ~free
             & (pl.col("state") == "done")
@@ -135,7 +153,7 @@ def gpu_seconds_of_use_add_up(run: Run) -> pl.DataFrame:
     used, works = usage.select(
         used=(pl.col("gpus_used") * lasts).sum(), works=(pl.col("gpus_productive") * lasts).sum()
     ).row(0)
-    leased = run.leases.select((pl.col("gpus") * (pl.col("end_us") - pl.col("start_us"))).sum())
+    leased = run.in_use.select((pl.col("gpus") * (pl.col("end_us") - pl.col("start_us"))).sum())
     ran_gpu_s = run.apps.select(pl.sum_horizontal(_RAN).sum()).item()
     sums = pl.DataFrame(
         {
@@ -204,18 +222,22 @@ def lone_jobs_did_the_work_of_their_leases(run: Run) -> pl.DataFrame:
     ran_us = (pl.col("until_us") - pl.max_horizontal("at_us", "works_from_us")).clip(0) * (
         pl.col("held") > 0
     )
+    share = pl.col("gpu_milli") / WHOLE_MILLI
     rate = pl.min_horizontal("held", "gpus_max") / pl.col("slowdown") * pl.col("speed").fill_null(0)
     lasts_us = pl.col("until_us") - pl.col("at_us")
     replayed = spans.group_by("app_id", maintain_order=True).agg(
-        replayed_gpu_s=(ran_us * rate).sum() / 1e6,
-        replayed_switching_gpu_s=(pl.col("held") * (lasts_us - ran_us)).sum() / 1e6,
+        replayed_gpu_s=(ran_us * rate * share).sum() / 1e6,
+        replayed_switching_gpu_s=(pl.col("held") * share * (lasts_us - ran_us)).sum() / 1e6,
         replayed_preemptions=pl.col("preempted").sum(),
         replayed_migrations=pl.col("moved").sum(),
     )
-    # A job that makes room for a promised gang is preempted, even if it goes on at once.
-    may_be_promised = pl.lit(run.settings.get("reserve_after_s") is not None)
+    # A job that makes room for a promised gang is preempted, even if it goes on at once; so is one
+    # that sat on a GPU of another job that lost it.
+    may_be_promised = pl.lit(run.settings.get("reserve_after_s") is not None) | (
+        pl.col("gpu_milli") < WHOLE_MILLI
+    )
     told = run.jobs.select(
-        "job_id", "app_id", "work_gpu_s", "preemptions", "migrations", "gpus_max"
+        *("job_id", "app_id", "work_gpu_s", "preemptions", "migrations", "gpus_max", "gpu_milli")
     )
     told = told.join(run.apps.select("app_id", "switching_gpu_s"), on="app_id")
     both = replayed.join(told, on="app_id", maintain_order="left")
@@ -247,7 +269,9 @@ def _spans_of_lone_jobs(run: Run) -> pl.DataFrame:
     lone = (
         lone.join(run.slowdowns, on="job_id")
         .join(run.kinds, on="job_id")
-        .select("app_id", "gpus_max", "checkpoint_us", "speeds", "s0", "s1", "s2", "s3")
+        .select(
+            *("app_id", "gpus_max", "gpu_milli", "checkpoint_us", "speeds", "s0", "s1", "s2", "s3")
+        )
     )
     ends = run.apps.select("app_id", "last_us")
     changes = run.held.join(lone.select("app_id"), on="app_id", how="semi").sort("app_id", "at_us")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from themis.auditing.run import Run, problems, us
+from themis.auditing.run import SHARE, Run, problems, us
 
 __all__ = [
     "auctions_are_in_order",
@@ -49,12 +49,15 @@ def auctions_are_in_order(run: Run) -> pl.DataFrame:
     auctions = run.result.auctions.with_columns(at_us=us("at_s"))
     objective = pl.col("objective")
     most = run.result.usage["gpus_total"].max()
+    # Where fractions share what was granted to each, what that frees is on offer once more.
+    again = pl.lit(run.jobs.select(SHARE.any()).item())
+    at_us, before_us = pl.col("at_us"), pl.col("at_us").shift()
     slack = 1e-9 * pl.max_horizontal(1.0, objective.abs())
     return problems(
         auctions,
         {
             "the policy holds none": pl.lit(run.result.policy != "themis"),
-            "not after the one before": pl.col("at_us") <= pl.col("at_us").shift(),
+            "not after the one before": (at_us < before_us) | ((at_us == before_us) & ~again),
             "nothing on offer": pl.col("offered_gpus") < 1,
             "more on offer than exists": pl.col("offered_gpus") > (most if most is not None else 0),
             "more left than offered": ~pl.col("leftover_gpus").is_between(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from themis.auditing.run import GANG, WITHOUT_LEASES, Run, problems, us
+from themis.auditing.run import GANG, SHARE, WITHOUT_LEASES, Run, problems, us
+from themis.traces.schema import WHOLE_MILLI
 
 __all__ = [
     "apps_stay_below_their_caps",
@@ -22,23 +23,17 @@ _LEASE = ("lease_id", "app_id", "machine", "gpu_first", "gpus", "start_us", "end
 
 
 def no_gpu_is_used_twice(run: Run) -> pl.DataFrame:
-    """A GPU is in one lease at a time."""
-    end = pl.col("gpu_first") + pl.col("gpus")
-    each = run.leases.with_columns(gpu=pl.int_ranges("gpu_first", end)).explode(
-        "gpu", empty_as_null=False
+    """A GPU is in one lease at a time, or in several that use no more than all of it."""
+    begin = run.of_each_gpu.select(
+        "machine", "gpu", "lease_id", at_us="start_us", change=pl.col("gpu_milli")
     )
-    each = each.sort("machine", "gpu", "start_us", "end_us")
-    same = (pl.col("machine") == pl.col("machine").shift()) & (
-        pl.col("gpu") == pl.col("gpu").shift()
+    end = run.of_each_gpu.select(
+        "machine", "gpu", "lease_id", at_us="end_us", change=-pl.col("gpu_milli")
     )
-    until = pl.col("end_us").shift()
-    twice = each.with_columns(
-        other=pl.when(same & (until > pl.col("start_us"))).then(pl.col("lease_id").shift()),
-        until_us=until,
-    )
-    return twice.filter(pl.col("other").is_not_null()).select(
-        "machine", "gpu", "lease_id", "start_us", "other", "until_us"
-    )
+    # Every GPU ends with nothing in use, so that one sum runs over all of them.
+    changes = pl.concat([begin, end]).sort("machine", "gpu", "at_us", "change")
+    used = changes.with_columns(used_milli=pl.col("change").cum_sum())
+    return used.filter((pl.col("change") > 0) & (pl.col("used_milli") > WHOLE_MILLI)).drop("change")
 
 
 def leases_name_gpus_that_exist(run: Run) -> pl.DataFrame:
@@ -88,7 +83,7 @@ def causes_fit_the_policy(run: Run) -> pl.DataFrame:
     """Leases begin and end for reasons that the policy can have."""
     auctions = run.result.policy == "themis"
     causes = ["auction", "leftover"] if auctions else ["policy"]
-    causes += ["renewal", "reservation"]
+    causes += ["renewal", "reservation", "shared"]
     kept = ["job_end", "app_end", "horizon", "withdrawn", "failure"]
     known = [*kept, "expired", "renewal"]
     ends = kept if run.result.policy in WITHOUT_LEASES else known
@@ -98,6 +93,7 @@ def causes_fit_the_policy(run: Run) -> pl.DataFrame:
             "the policy has no such cause": ~pl.col("cause").is_in(causes),
             "renewals and cause do not fit": (pl.col("cause") == "renewal")
             != (pl.col("renewals") > 0),
+            "no share of a GPU": ~pl.col("gpu_milli").is_between(1, WHOLE_MILLI),
             "the policy ends no lease like that": ~pl.col("ended_by").is_in(ends),
         },
         *_LEASE,
@@ -114,12 +110,15 @@ def leases_end_on_time(run: Run) -> pl.DataFrame:
     unknown = not run.is_built_in or cut
     if unknown or run.result.policy in WITHOUT_LEASES or not length:
         return run.leases.clear()
-    over = run.leases.filter(pl.col("ended_by").is_in(["expired", "renewal"]))
+    # A guest comes at any time, and leaves with the lease of who holds the GPU.
+    own = pl.col("cause") != "shared"
+    over = run.leases.filter(own & pl.col("ended_by").is_in(["expired", "renewal"]))
     if run.settings.get("lease_mode") == "aligned":
         late = pl.col("end_us") % length != 0
         return problems(over, {"not at a common end of leases": late}, *_LEASE)
-    # Of a gang, GPUs end early when others of it do: nothing is held half.
-    gangs = run.jobs.filter(GANG > 1)["app_id"].unique().implode()
+    # Of a gang, GPUs end early when others of it do: nothing is held half. A GPU that passes to a
+    # job of another share begins a row within its lease.
+    gangs = run.jobs.filter((GANG > 1) | SHARE)["app_id"].unique().implode()
     late = ((pl.col("end_us") - pl.col("start_us")) % length != 0) & ~pl.col("app_id").is_in(gangs)
     return problems(over, {"not after whole leases": late}, *_LEASE)
 
@@ -158,27 +157,28 @@ def jobs_start_with_their_gang(run: Run) -> pl.DataFrame:
 
 
 def gangs_are_whole(run: Run) -> pl.DataFrame:
-    """What an app holds can be divided among its open jobs, gangs whole."""
+    """What an app holds can be divided among its open jobs, gangs whole, shares as asked for."""
+    by = ["app_id", "gpu_milli"]
     jobs = run.jobs.filter("works").select(
-        "app_id", "submit_us", "end_us", "gang_size", most=_most_of_a_job(run)
+        *by, "submit_us", "end_us", "gang_size", most=_most_of_a_job(run)
     )
-    lone = jobs.filter(pl.len().over("app_id") == 1)
-    held = run.held.filter(pl.col("held") > 0)
-    of_lone = held.join(lone, on="app_id")
+    lone = jobs.filter(pl.len().over(by) == 1)
+    held = run.held_by_share.filter(pl.col("held") > 0)
+    of_lone = held.join(lone, on=by)
     is_open = (pl.col("submit_us") <= pl.col("at_us")) & (
         pl.col("end_us").fill_null(run.end_us + 1) > pl.col("at_us")
     )
     fits = pl.col("held").is_between(GANG, pl.col("most"))
-    wrong = [of_lone.filter(~(is_open & fits)).select("app_id", "at_us", "held")]
-    several = jobs.join(lone, on="app_id", how="anti")
-    of_app = several.partition_by("app_id", as_dict=True)
-    for (app,), spans in (
-        held.join(lone, on="app_id", how="anti")
-        .partition_by("app_id", as_dict=True, maintain_order=True)
+    wrong = [of_lone.filter(~(is_open & fits)).select(*by, "at_us", "held")]
+    several = jobs.join(lone, on=by, how="anti")
+    of_app = several.partition_by(by, as_dict=True)
+    for key, spans in (
+        held.join(lone, on=by, how="anti")
+        .partition_by(by, as_dict=True, maintain_order=True)
         .items()
     ):
-        rows = of_app.get((app,), several.clear()).drop("app_id").rows()
-        bad = [not _divides(held, at, rows) for _, at, held in spans.rows()]
+        rows = of_app.get(key, several.clear()).drop(by).rows()
+        bad = [not _divides(held, at, rows) for _, _, at, held in spans.rows()]
         wrong.append(spans.filter(pl.Series(bad, dtype=pl.Boolean)))
     return pl.concat(wrong)
 

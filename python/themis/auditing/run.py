@@ -16,14 +16,18 @@ from themis.job_speeds import JobSpeeds, job_speeds
 from themis.policies import POLICIES
 from themis.profiles import COLD_START, ProfileInput, read_profiles
 from themis.result import Result
+from themis.traces.schema import WHOLE_MILLI
 from themis.workload import Workload
 
-__all__ = ["GANG", "WITHOUT_LEASES", "Run", "problems", "us"]
+__all__ = ["GANG", "SHARE", "WITHOUT_LEASES", "Run", "problems", "us"]
 
 WITHOUT_LEASES = frozenset({"fifo", "fifo_backfill"})
 """Built-in policies under which a job keeps its GPUs until it ends."""
 
 GANG = pl.col("gang_size")
+
+SHARE = pl.col("gpu_milli") < WHOLE_MILLI
+"""Of a job or a lease: it uses a fraction of a GPU."""
 
 _Whole = npt.NDArray[np.int64]
 
@@ -112,8 +116,9 @@ class Run:
     def jobs(self) -> pl.DataFrame:
         """The jobs with their times, and `works`: it took or could have taken GPUs.
 
-        With the workload also `asked_gpu_us`, its work, `fastest`, the speed that it counts in, and
-        with the cluster too `room`, the most GPUs of its types from its submission on.
+        With the workload also `asked_gpu_us` and `asked_milli`, its work and share, `fastest`, the
+        speed that it counts in, and with the cluster too `room`, the most GPUs of its types from
+        its submission on.
         """
         jobs = self.result.jobs.with_columns(
             submit_us=us("submit_s"), start_us=us("start_s"), end_us=us("end_s")
@@ -205,9 +210,34 @@ class Run:
         return _steps(self.leases, "app_id")
 
     @cached_property
+    def held_by_share(self) -> pl.DataFrame:
+        """The same of each app and `gpu_milli`."""
+        return _steps(self.leases, "app_id", "gpu_milli")
+
+    @cached_property
+    def of_each_gpu(self) -> pl.DataFrame:
+        """The leases with a row for each `gpu`."""
+        end = pl.col("gpu_first") + pl.col("gpus")
+        gpus = self.leases.with_columns(gpu=pl.int_ranges("gpu_first", end))
+        return gpus.explode("gpu", empty_as_null=False)
+
+    @cached_property
+    def in_use(self) -> pl.DataFrame:
+        """Times (start_us, end_us) in which some `gpus` are held, shared ones once."""
+        shared = self.of_each_gpu.filter(SHARE).sort("machine", "gpu", "start_us")
+        by = ["machine", "gpu"]
+        until = pl.col("end_us").cum_max().over(by).shift().over(by)
+        begins = (until.is_null() | (pl.col("start_us") > until)).cum_sum()
+        times = [pl.col("start_us").min(), pl.col("end_us").max()]
+        once = shared.with_columns(stretch=begins).group_by("stretch").agg(*times)
+        columns = ("start_us", "end_us", "gpus")
+        whole = self.leases.filter(~SHARE).select(columns)
+        return pl.concat([whole, once.with_columns(gpus=pl.lit(1, pl.Int64)).select(columns)])
+
+    @cached_property
     def used(self) -> pl.DataFrame:
         """GPUs of all apps from `at_us` on until the next row, sorted by time."""
-        return _steps(self.leases)
+        return _steps(self.in_use)
 
     @cached_property
     def _speeds(self) -> JobSpeeds | None:
@@ -222,7 +252,10 @@ class Run:
         if self.workload is None:
             raise AssertionError("invariant: the rule says that it needs the workload")
         jobs = jobs_by_app(self.workload).select(
-            "job_id", submit_us=us("submit_s"), asked_gpu_us=us("serial_time_s")
+            "job_id",
+            submit_us=us("submit_s"),
+            asked_gpu_us=us("serial_time_s"),
+            asked_milli=pl.col("gpu_milli").fill_null(WHOLE_MILLI),
         )
         if self._speeds is None:
             unknown = pl.lit(None)

@@ -63,13 +63,16 @@ def usage_metrics(
     duration = int(lengths.sum())
     if duration == 0:
         return {**empty}
-    used, productive, total, active = (
+    used, total, active = (
         int(usage.get_column(name).to_numpy() @ lengths)
-        for name in ("gpus_used", "gpus_productive", "gpus_total", "active_apps")
+        for name in ("gpus_used", "gpus_total", "active_apps")
     )
+    # Thousandths of GPUs work; both parts of them stay whole numbers.
+    milli = np.rint(usage.get_column("gpus_productive").to_numpy() * 1000).astype(np.int64)
+    productive = int(milli // 1000 @ lengths) * 1000 + int(milli % 1000 @ lengths)
     return {
         "utilisation": used / total if total else None,
-        "productive_utilisation": productive / total if total else None,
+        "productive_utilisation": productive / (1000 * total) if total else None,
         "contention_mean": active / duration,
         "contention_max": int(usage.get_column("active_apps").to_numpy()[lengths > 0].max()),
     }

@@ -22,6 +22,7 @@ __all__ = [
     "NULLABLE",
     "STATUSES",
     "STOPPING",
+    "WHOLE_MILLI",
     "all_distinct",
     "apps_from_jobs",
     "canonical",
@@ -62,10 +63,12 @@ JOBS: Mapping[str, pl.DataType] = {
     "loss_b": _F,
     "loss_c": _F,
     "bracket": _I,
+    "gpu_milli": _I,
 }
 """Columns of `jobs`; those after max_gpus may be null or absent.
 
-`iterations` is how many the whole work of the job is. Its loss after k of them is
+A job of one GPU uses `gpu_milli` thousandths of it; null is all. `iterations` is how many the whole
+work of the job is. Its loss after k of them is
 ``1 / (loss_a * k + loss_b) + loss_c``. Jobs of one `bracket` of an app halve among themselves.
 """
 
@@ -89,12 +92,17 @@ STATUSES = ("completed", "cancelled", "failed", "unknown")
 MAX_WORK_GPU_S = 1e12
 """Largest work of one job that is believed; it still fits 64-bit microseconds."""
 
+WHOLE_MILLI = 1000
+"""`gpu_milli` of a job that uses its GPUs whole."""
+
 LOSS = ("loss_a", "loss_b", "loss_c")
 """Columns of a loss curve."""
 
 NULLABLE: Mapping[str, frozenset[str]] = {
     "apps": frozenset({"user", "tenant", "profile", "gpu_types", "max_gpus", "target_loss"}),
-    "jobs": frozenset({"profile", "checkpoint_s", "status", "iterations", *LOSS, "bracket"}),
+    "jobs": frozenset(
+        {"profile", "checkpoint_s", "status", "iterations", *LOSS, "bracket", "gpu_milli"}
+    ),
 }
 """Columns of each table that may be null or absent."""
 
@@ -227,6 +235,10 @@ def _check_values(apps: pl.DataFrame, jobs: pl.DataFrame) -> None:
     _refuse("jobs", jobs, "max_gpus", smaller, "gang_size or more")
     elastic_cpu = (pl.col("gang_size") == 0) & (pl.col("max_gpus") > 0)
     _refuse("jobs", jobs, "max_gpus", elastic_cpu, "0 where gang_size is 0")
+    outside = ~pl.col("gpu_milli").is_between(1, WHOLE_MILLI)
+    _refuse("jobs", jobs, "gpu_milli", outside, f"1 to {WHOLE_MILLI}, or null")
+    several = (pl.col("gpu_milli") < WHOLE_MILLI) & (pl.col("max_gpus") != 1)
+    _refuse("jobs", jobs, "gpu_milli", several, f"{WHOLE_MILLI}, since it is not a job of one GPU")
     _check_search(apps, jobs)
 
 
@@ -257,6 +269,10 @@ def _check_references(apps: pl.DataFrame, jobs: pl.DataFrame) -> None:
         first_s=np.minimum.reduceat(jobs.get_column("submit_s").to_numpy(), starts),
         largest=np.maximum.reduceat(jobs.get_column("gang_size").to_numpy(), starts),
     )
+    plain = apps.filter(pl.col("stopping").is_in(["all", "first"])).get_column("app_id")
+    searched = (pl.col("gpu_milli") < WHOLE_MILLI) & ~pl.col("app_id").is_in(plain.implode())
+    expected = f"{WHOLE_MILLI}, since its app searches among its jobs"
+    _refuse("jobs", jobs, "gpu_milli", searched, expected)
     early = pl.col("first_s") < pl.col("arrival_s")
     _refuse("apps", apps, "arrival_s", early, "no later than the app's earliest job")
     late = pl.col("first_s") > pl.col("arrival_s") + _ARRIVAL_SLACK_S

@@ -38,7 +38,8 @@ pub(crate) fn log_to_dict(py: Python<'_>, log: EventLog) -> PyResult<Bound<'_, P
         .with("end_us", leases.end_us)?
         .with("cause", leases.cause)?
         .with("renewals", leases.renewals)?
-        .with("ended_by", leases.ended_by)?;
+        .with("ended_by", leases.ended_by)?
+        .with("gpu_milli", leases.milli)?;
     tables.set_item("leases", table.columns)?;
     let table = Table::new(py)
         .with("at_us", auctions.at_us)?

@@ -78,6 +78,7 @@ struct JobInput<'py> {
     loss_b: PyReadonlyArray1<'py, f64>,
     loss_c: PyReadonlyArray1<'py, f64>,
     bracket: PyReadonlyArray1<'py, u32>,
+    gpu_milli: PyReadonlyArray1<'py, u32>,
 }
 
 /// A workload's columns, checked.
@@ -216,10 +217,13 @@ fn read_jobs(
     let (profile, checkpoint_us) = (jobs.profile.as_array(), jobs.checkpoint_us.as_array());
     let speed = jobs.speeds.as_array();
     let (iterations, bracket) = (jobs.iterations.as_array(), jobs.bracket.as_array());
+    let gpu_milli = jobs.gpu_milli.as_array();
     let curve = [&jobs.loss_a, &jobs.loss_b, &jobs.loss_c].map(|column| column.as_array());
     let rows = submit_us.len();
     let same = [work.len(), gang.len(), max.len(), profile.len(), speed.len(), checkpoint_us.len()];
-    let of_search = [iterations.len(), bracket.len()].into_iter().chain(curve.map(|c| c.len()));
+    let of_search = [iterations.len(), bracket.len(), gpu_milli.len()]
+        .into_iter()
+        .chain(curve.map(|c| c.len()));
     if same.into_iter().chain(of_search).any(|len| len != rows) {
         return Err(TraceError::new_err("job columns differ in length"));
     }
@@ -237,7 +241,9 @@ fn read_jobs(
                 gang: gang[row],
                 max: max[row],
                 profile: slowdowns.ok_or_else(|| unknown("profile", profile[row]))?,
-                speeds: speeds.ok_or_else(|| unknown("speeds", speed[row]))?,
+                speeds: speeds
+                    .ok_or_else(|| unknown("speeds", speed[row]))?
+                    .of_share(f64::from(gpu_milli[row].min(1000)) / 1000.0),
                 checkpoint_us: Some(checkpoint_us[row]).filter(|us| *us >= 0),
                 iterations: known(iterations[row]),
                 curve: known(curve[0][row]).map(|a| LossCurve {
@@ -246,6 +252,7 @@ fn read_jobs(
                     c: curve[2][row],
                 }),
                 bracket: bracket[row],
+                gpu_milli: gpu_milli[row],
             })
         })
         .collect()

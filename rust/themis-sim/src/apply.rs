@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::error::SimError;
 use crate::policy::{Grant, Plan, Wishes};
 use crate::settle::settle;
+use crate::sharing::{seat, vacate};
 use crate::state::{JobPhase, State};
 use crate::tenure::{EndedBy, Tenure};
 use crate::view::View;
@@ -156,8 +157,13 @@ pub(crate) fn check_wishes(
 }
 
 /// Carries out a checked plan: leases that ran out and were not granted again end, then the
-/// grants begin, then jobs move.
-pub(crate) fn carry_out(state: &mut State<'_>, offer: &FreeSet, mut plan: Plan, leases: bool) {
+/// grants begin, then jobs move. Returns whether it leaves more to decide (see [`seat`]).
+pub(crate) fn carry_out(
+    state: &mut State<'_>,
+    offer: &FreeSet,
+    mut plan: Plan,
+    leases: bool,
+) -> bool {
     let view = View::new(state, offer);
     let jobs: Vec<_> = plan.grants.iter().map(|grant| view.job(grant.job)).collect();
     settle(offer, &mut plan.grants, &jobs);
@@ -169,23 +175,36 @@ pub(crate) fn carry_out(state: &mut State<'_>, offer: &FreeSet, mut plan: Plan, 
     touched.dedup();
 
     let mut moves: Vec<(u32, Vec<u32>, Vec<Grant>)> = Vec::with_capacity(touched.len());
+    let mut lapsed = Vec::new();
     let mut grants = plan.grants.into_iter().peekable();
     for job in touched {
         let mut mine = Vec::new();
         while let Some(grant) = grants.next_if(|grant| grant.job == job) {
             mine.push(grant);
         }
-        let kept = renew(state, job, &mut mine, leases);
+        let kept = renew(state, job, &mut mine, leases, &mut lapsed);
+        mine.retain(|grant| !grant.bundle.is_empty());
         moves.push((job, kept, mine));
     }
     state.expired.clear();
+    let needed = moves.iter().flat_map(|(.., mine)| mine).flat_map(|grant| grant.bundle.iter());
+    let mut evicted = vacate(state, &lapsed, &needed.collect(), leases);
+    let mut granted = Vec::new();
     for (job, mut gpus, mine) in moves {
-        for grant in mine.iter().filter(|grant| !grant.bundle.is_empty()) {
+        if state.workload.jobs[job as usize].is_fraction() && gpus.is_empty() {
+            if mine.is_empty() {
+                evicted.push(job);
+            }
+            granted.extend(mine);
+            continue;
+        }
+        for grant in &mine {
             gpus.extend(begin(state, grant, leases));
         }
         gpus.sort_unstable();
         go_on(state, job, gpus);
     }
+    seat(state, granted, evicted, leases)
 }
 
 /// Apps' jobs with leases that have just run out.
@@ -196,8 +215,15 @@ fn expired_jobs(state: &State<'_>) -> Vec<u32> {
 }
 
 /// Renews what a job had and is granted again (and takes it out of the grants); ends its other
-/// expired leases. Returns the GPUs that the job still has.
-fn renew(state: &mut State<'_>, job: u32, grants: &mut [Grant], leases: bool) -> Vec<u32> {
+/// expired leases, of which those that guests hold now go to `lapsed`. Returns the GPUs that the job
+/// still has.
+fn renew(
+    state: &mut State<'_>,
+    job: u32,
+    grants: &mut [Grant],
+    leases: bool,
+    lapsed: &mut Vec<u32>,
+) -> Vec<u32> {
     let run = &state.jobs[job as usize];
     let stays = |gpu: &u32| !state.tenures.is_withdrawn(*gpu);
     let (mut expired, withdrawn): (Vec<u32>, Vec<u32>) =
@@ -216,7 +242,7 @@ fn renew(state: &mut State<'_>, job: u32, grants: &mut [Grant], leases: bool) ->
         state.tenures.renew(&again, state.now_us, expiry_us, &mut state.log.leases);
         kept.extend(again);
     }
-    state.release(&expired, EndedBy::Expired);
+    lapsed.extend(state.release(&expired, EndedBy::Expired));
     state.release(&withdrawn, EndedBy::Withdrawn);
     kept
 }
@@ -238,7 +264,8 @@ pub(crate) fn take_from(state: &State<'_>, gpus: &mut Vec<u32>, bundle: &Bundle)
 }
 
 /// Begins the lease of a grant; returns its GPUs.
-fn begin(state: &mut State<'_>, grant: &Grant, leases: bool) -> Vec<u32> {
+pub(crate) fn begin(state: &mut State<'_>, grant: &Grant, leases: bool) -> Vec<u32> {
+    let seat = state.seat_of(grant.job);
     let liked = &state.jobs[grant.job as usize].gpus;
     let gpus = state.tenures.name(&grant.bundle, liked).expect("invariant: the plan was checked");
     let tenure = Tenure {
@@ -247,8 +274,10 @@ fn begin(state: &mut State<'_>, grant: &Grant, leases: bool) -> Vec<u32> {
         expiry_us: plan_expiry(state, grant, leases),
         cause: grant.cause,
         renewals: 0,
+        milli: seat.milli,
     };
     state.tenures.grant(&gpus, tenure);
+    state.tenures.seat_holder(&gpus, seat);
     gpus
 }
 
@@ -263,7 +292,7 @@ fn plan_expiry(state: &mut State<'_>, grant: &Grant, leases: bool) -> i64 {
 }
 
 /// Lets a job go on with these GPUs: without a break when they are the same.
-fn go_on(state: &mut State<'_>, job: u32, gpus: Vec<u32>) {
+pub(crate) fn go_on(state: &mut State<'_>, job: u32, gpus: Vec<u32>) {
     let run = &mut state.jobs[job as usize];
     let app = state.workload.jobs[job as usize].app;
     if run.gpus == gpus {

@@ -12,6 +12,7 @@ use crate::policy::Policy;
 use crate::reservation::{cut_leases, keep_promises};
 use crate::search::{News, review, tell_moves};
 use crate::settings::{LATEST_US, Settings};
+use crate::sharing::seat_waiting;
 use crate::state::{Agents, JobPhase, State};
 use crate::tenure::EndedBy;
 use crate::view::View;
@@ -162,6 +163,10 @@ impl<'w> Engine<'w> {
         tell_moves(&mut self.state)?;
         // 2. Arrivals.
         self.arrive(policy.leases())?;
+        if decides {
+            // Room on shared GPUs is nobody else's.
+            seat_waiting(&mut self.state);
+        }
         // 3. Lease expiries; they matter only when somebody competes.
         if decides && policy.leases() && self.state.is_contended() {
             // Gangs that were promised GPUs come first.
@@ -243,7 +248,8 @@ impl<'w> Engine<'w> {
         Ok(())
     }
 
-    /// True when there is more to decide: apps gave GPUs up when jobs of theirs were rejected.
+    /// True when there is more to decide: apps gave GPUs up when jobs of theirs were rejected, or
+    /// fractions share what was granted to each.
     fn decide(&mut self, policy: &mut dyn Policy) -> Result<bool, SimError> {
         let state = &mut self.state;
         self.wake_us = self.wake_us.filter(|wake_us| *wake_us > state.now_us);
@@ -270,13 +276,13 @@ impl<'w> Engine<'w> {
             let active = state.active.len() as u32;
             state.log.auction(state.now_us, offer.total(), active, auction);
         }
-        carry_out(state, &offer, plan, policy.leases());
+        let more = carry_out(state, &offer, plan, policy.leases());
         cut_leases(state);
         // An instant beyond the clock never comes.
         self.wake_us = wishes.wake_us.filter(|wake_us| *wake_us < LATEST_US);
         let free_before = state.tenures.free().total();
         reject(state, wishes.rejects, policy.leases())?;
-        Ok(state.tenures.free().total() > free_before)
+        Ok(more || state.tenures.free().total() > free_before)
     }
 
     /// Closes the books at the last completion or at the horizon.

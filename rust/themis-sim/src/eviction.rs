@@ -28,7 +28,7 @@ pub(crate) fn change_capacity(state: &mut State<'_>, leases: bool) -> Vec<Loss> 
             ChangeCause::Evicted => losses.push(Loss { gpus, why: EndedBy::Withdrawn }),
             ChangeCause::Planned | ChangeCause::Repair if leases => {
                 for gpu in gpus {
-                    state.departures.insert((lease_end(state, gpu), gpu));
+                    state.departures.insert((state.lease_end(gpu), gpu));
                 }
             }
             ChangeCause::Planned | ChangeCause::Repair => {} // they go with their jobs
@@ -41,7 +41,7 @@ pub(crate) fn change_capacity(state: &mut State<'_>, leases: bool) -> Vec<Loss> 
         }
         state.departures.pop_first();
         // It may be back, or somebody else's by now.
-        if state.tenures.is_withdrawn(gpu) && lease_end(state, gpu) == state.now_us {
+        if state.tenures.is_withdrawn(gpu) && state.lease_end(gpu) == state.now_us {
             gpus.push(gpu);
         }
     }
@@ -51,17 +51,12 @@ pub(crate) fn change_capacity(state: &mut State<'_>, leases: bool) -> Vec<Loss> 
     losses
 }
 
-/// The next end of the lease on a GPU, opposed or not.
-pub(crate) fn lease_end(state: &State<'_>, gpu: u32) -> i64 {
-    let expiry_us = state.tenures.of(gpu).map_or(i64::MAX, |tenure| tenure.expiry_us);
-    state.clock.due(expiry_us, state.now_us)
-}
-
 /// Takes GPUs from the jobs that hold them. Where that leaves less than a gang, the job gives up
 /// all: nothing is ever held half.
 pub(crate) fn take_back(state: &mut State<'_>, loss: &Loss) {
     let holders = loss.gpus.iter().filter_map(|gpu| Some(state.tenures.of(*gpu)?.app));
-    let mut apps: Vec<u32> = holders.collect();
+    let seats = loss.gpus.iter().flat_map(|gpu| state.tenures.seats.on(*gpu));
+    let mut apps: Vec<u32> = holders.chain(seats.map(|seat| seat.app)).collect();
     apps.sort_unstable();
     apps.dedup();
     for app in apps {
@@ -79,7 +74,7 @@ pub(crate) fn take_back(state: &mut State<'_>, loss: &Loss) {
             if loss.why == EndedBy::Failure {
                 state.set_back(job);
             }
-            state.release(&lost, loss.why);
+            state.give_up(job, &lost, loss.why);
             state.assign(job, kept);
         }
     }

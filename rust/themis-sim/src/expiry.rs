@@ -24,7 +24,9 @@ pub(crate) fn expire(state: &mut State<'_>, mark: bool) {
             // Where a switch takes a lease or longer, evictions would never let the job work.
             let endless = job.productive_us - job.switched_us >= state.clock.shortest_us();
             let from_us = if endless && job.productive_us >= now_us { now_us + 1 } else { from_us };
-            for gpu in &job.gpus {
+            // A guest's seat lasts as long as the GPU is the holder's.
+            let guest = |gpu: &&u32| state.tenures.seats.is_guest(**gpu, *number);
+            for gpu in job.gpus.iter().filter(|gpu| !guest(gpu)) {
                 let expiry_us = state.tenures.of(*gpu).map_or(i64::MAX, |t| t.expiry_us);
                 let due_us = state.clock.due(expiry_us, from_us);
                 if due_us == now_us {

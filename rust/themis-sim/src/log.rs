@@ -2,6 +2,7 @@
 
 use crate::capacity::Change;
 use crate::policy::{AuctionRecord, Cause};
+use crate::seats::WHOLE_MILLI;
 use crate::state::JobRun;
 use crate::tenure::EndedBy;
 
@@ -18,6 +19,8 @@ pub(crate) struct LeaseRow {
     pub(crate) cause: Cause,
     pub(crate) renewals: u32,
     pub(crate) ended_by: EndedBy,
+    /// Thousandths of each GPU.
+    pub(crate) milli: u32,
 }
 
 /// Lease rows in the order in which they ended.
@@ -49,6 +52,7 @@ impl LeaseLog {
             columns.cause.push(row.cause as u8);
             columns.renewals.push(row.renewals);
             columns.ended_by.push(row.ended_by as u8);
+            columns.milli.push(row.milli);
         }
         columns
     }
@@ -68,6 +72,7 @@ pub struct LeaseColumns {
     pub cause: Vec<u8>,
     pub renewals: Vec<u32>,
     pub ended_by: Vec<u8>,
+    pub milli: Vec<u32>,
 }
 
 /// Auctions, one row each.
@@ -94,7 +99,7 @@ pub struct UsageColumns {
     pub at_us: Vec<i64>,
     pub gpus_total: Vec<u32>,
     pub gpus_used: Vec<u32>,
-    pub gpus_productive: Vec<u32>,
+    pub gpus_productive: Vec<f64>,
     pub active_apps: Vec<u32>,
     pub waiting_apps: Vec<u32>,
 }
@@ -115,11 +120,11 @@ pub struct CapacityColumns {
 pub struct AppColumns {
     pub first_gpu_us: Vec<i64>,
     pub end_us: Vec<i64>,
-    pub gpu_us: Vec<i64>,
+    pub gpu_us: Vec<f64>,
     pub useful_gpu_us: Vec<f64>,
     pub slowed_gpu_us: Vec<f64>,
-    pub switching_gpu_us: Vec<i64>,
-    pub lost_gpu_us: Vec<i64>,
+    pub switching_gpu_us: Vec<f64>,
+    pub lost_gpu_us: Vec<f64>,
     pub n_avg: Vec<f64>,
     pub gpus_avg: Vec<f64>,
     pub t_id_s: Vec<f64>,
@@ -136,13 +141,13 @@ pub struct JobColumns {
     pub phase: Vec<u8>,
     pub start_us: Vec<i64>,
     pub end_us: Vec<i64>,
-    pub gpu_us: Vec<i64>,
+    pub gpu_us: Vec<f64>,
     pub work_gpu_us: Vec<f64>,
     pub preemptions: Vec<u32>,
     pub migrations: Vec<u32>,
     pub promised_us: Vec<i64>,
     pub failures: Vec<u32>,
-    pub lost_gpu_us: Vec<i64>,
+    pub lost_gpu_us: Vec<f64>,
     /// Why its app's scheduler ended it: a position in `reasons`, of which the first is empty.
     pub reason: Vec<u32>,
     pub reasons: Vec<String>,
@@ -174,8 +179,8 @@ pub(crate) struct Recorder {
     auctions: AuctionColumns,
     usage: UsageColumns,
     capacity: CapacityColumns,
-    /// (instant, change) of the number of GPUs that work.
-    working: Vec<(i64, i32)>,
+    /// (instant, change) of the thousandths of GPUs that work.
+    working: Vec<(i64, i64)>,
 }
 
 impl Recorder {
@@ -224,14 +229,14 @@ impl Recorder {
     /// A job's GPUs work from the end of its switch on.
     pub(crate) fn start_work(&mut self, job: &JobRun, now_us: i64) {
         if !job.gpus.is_empty() {
-            self.working.push((job.productive_us.max(now_us), job.gpus.len() as i32));
+            self.working.push((job.productive_us.max(now_us), job.milli_gpus()));
         }
     }
 
     /// A job's GPUs stop working, or never will have.
     pub(crate) fn stop_work(&mut self, job: &JobRun, now_us: i64) {
         if !job.gpus.is_empty() {
-            self.working.push((job.productive_us.max(now_us), -(job.gpus.len() as i32)));
+            self.working.push((job.productive_us.max(now_us), -job.milli_gpus()));
         }
     }
 
@@ -246,9 +251,9 @@ impl Recorder {
 }
 
 /// Merges the changes of working GPUs into the rows of use, one row an instant.
-fn with_work(usage: &UsageColumns, working: &[(i64, i32)], end_us: i64) -> UsageColumns {
+fn with_work(usage: &UsageColumns, working: &[(i64, i64)], end_us: i64) -> UsageColumns {
     let mut merged = UsageColumns::default();
-    let (mut row, mut change, mut productive) = (0, 0, 0_i32);
+    let (mut row, mut change, mut productive) = (0, 0, 0_i64);
     let (mut total, mut used, mut active, mut waiting) = (0, 0, 0, 0);
     loop {
         let next_row = usage.at_us.get(row).copied();
@@ -268,7 +273,7 @@ fn with_work(usage: &UsageColumns, working: &[(i64, i32)], end_us: i64) -> Usage
             merged.at_us.push(at);
             merged.gpus_total.push(total);
             merged.gpus_used.push(used);
-            merged.gpus_productive.push(productive.max(0) as u32);
+            merged.gpus_productive.push(productive.max(0) as f64 / f64::from(WHOLE_MILLI));
             merged.active_apps.push(active);
             merged.waiting_apps.push(waiting);
         }
@@ -285,11 +290,11 @@ mod tests {
         recorder.usage(0, 8, 4, 1, 0);
         recorder.usage(5, 8, 4, 1, 0);
         recorder.usage(20, 7, 0, 0, 0);
-        recorder.working = vec![(10, 4), (20, -4), (99, 1), (99, -1)];
+        recorder.working = vec![(10, 3500), (20, -3500), (99, 1), (99, -1)];
         let usage = recorder.into_log(50).usage;
         assert_eq!(usage.at_us, vec![0, 10, 20]);
         assert_eq!(usage.gpus_used, vec![4, 4, 0]);
         assert_eq!(usage.gpus_total, vec![8, 8, 7]);
-        assert_eq!(usage.gpus_productive, vec![0, 4, 0]);
+        assert_eq!(usage.gpus_productive, vec![0.0, 3.5, 0.0]);
     }
 }

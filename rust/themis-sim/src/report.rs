@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::log::{AppColumns, EventLog, JobColumns};
 use crate::search::report;
+use crate::seats::WHOLE_MILLI;
 use crate::state::{JobPhase, State};
 use themis_core::app::{AppState, Job, Profile, Speeds, Stopping};
 use themis_core::schedulers::{AppView, Chain, JobReport, Least, Piece, SchedulerKind};
@@ -22,7 +23,7 @@ fn app_columns(state: &State<'_>) -> AppColumns {
         let has_work = state.gpu_jobs(number).next().is_some();
         let ids = || state.workload.apps[number as usize].job_ids();
         let useful: f64 = ids().map(|job| work_done(state, job)).sum();
-        let gpu_us: i64 = ids().map(|job| state.jobs[job as usize].gpu_us).sum();
+        let used = ids().map(|job| state.jobs[job as usize].used_milli_us()).sum();
         let arrived = run.arrival_us <= state.now_us;
         // A scheduler that was never asked, or has no search, has no say either.
         let counts = arrived && has_work;
@@ -31,14 +32,15 @@ fn app_columns(state: &State<'_>) -> AppColumns {
         let elapsed_s = (run.gpu_end_us.unwrap_or(state.now_us) - run.arrival_us) as f64 / 1e6;
         let open = counts && run.gpu_end_us.is_none();
         let rest_s = if open { time_alone(state, number, false) } else { 0.0 };
-        let running = run.run_gpu_us as f64;
+        let (running, lost) = (gpu_us(run.run_milli_us), gpu_us(run.lost_milli_us));
         columns.first_gpu_us.push(run.first_gpu_us.unwrap_or(-1));
         columns.end_us.push(run.end_us.unwrap_or(-1));
-        columns.gpu_us.push(gpu_us);
+        columns.gpu_us.push(gpu_us(used));
         columns.useful_gpu_us.push(useful);
-        columns.slowed_gpu_us.push(running - run.lost_gpu_us as f64 - useful);
-        columns.switching_gpu_us.push(run.switching_gpu_us);
-        columns.lost_gpu_us.push(run.lost_gpu_us);
+        // The work of a share of a GPU is no whole number: what is left of it is dust.
+        columns.slowed_gpu_us.push((running - lost - useful).max(0.0));
+        columns.switching_gpu_us.push(gpu_us(run.switching_milli_us));
+        columns.lost_gpu_us.push(lost);
         columns.n_avg.push(if counts { run.share.n_avg } else { f64::NAN });
         columns.gpus_avg.push(if counts { run.share.gpus } else { f64::NAN });
         columns.t_id_s.push(t_id_s);
@@ -51,6 +53,12 @@ fn app_columns(state: &State<'_>) -> AppColumns {
         });
     }
     columns
+}
+
+/// GPU-microseconds from thousandths of them: exact for whole ones.
+fn gpu_us(milli_us: i128) -> f64 {
+    let whole = i128::from(WHOLE_MILLI);
+    (milli_us / whole) as f64 + (milli_us % whole) as f64 / f64::from(WHOLE_MILLI)
 }
 
 /// Seconds that an app takes alone on the cluster at least, from its start or from now on.
@@ -100,13 +108,13 @@ fn job_columns(state: &State<'_>) -> JobColumns {
         columns.phase.push(run.phase as u8);
         columns.start_us.push(run.start_us.unwrap_or(-1));
         columns.end_us.push(run.end_us.unwrap_or(-1));
-        columns.gpu_us.push(run.gpu_us);
+        columns.gpu_us.push(gpu_us(run.used_milli_us()));
         columns.work_gpu_us.push(work_done(state, number));
         columns.preemptions.push(run.preemptions);
         columns.migrations.push(run.migrations);
         columns.promised_us.push(run.promised_us.unwrap_or(-1));
         columns.failures.push(run.failures);
-        columns.lost_gpu_us.push(run.lost_gpu_us);
+        columns.lost_gpu_us.push(gpu_us(run.lost_milli_us()));
         let reason = run.reason.as_deref().unwrap_or_default();
         columns.reason.push(if reason.is_empty() {
             0

@@ -5,8 +5,9 @@
 //! begins or goes on lasts beyond that instant. So nothing stands idle, and the wait of the gang is
 //! bounded: with aligned leases all end together, with rolling ones within a lease.
 
-use crate::eviction::{Loss, lease_end, take_back};
+use crate::eviction::{Loss, take_back};
 use crate::policy::Cause;
+use crate::seats::WHOLE_MILLI;
 use crate::state::{JobPhase, State};
 use crate::tenure::{EndedBy, Tenure};
 use crate::view::View;
@@ -108,7 +109,7 @@ fn place(state: &State<'_>, nothing: &FreeSet, number: u32) -> Option<Reservatio
 
 /// When a GPU is free if nobody gets it meanwhile.
 fn free_at(state: &State<'_>, gpu: u32) -> i64 {
-    state.tenures.of(gpu).map_or(state.now_us, |_| lease_end(state, gpu))
+    state.tenures.of(gpu).map_or(state.now_us, |_| state.lease_end(gpu))
 }
 
 /// Takes the promised GPUs from whoever holds them, and begins.
@@ -117,8 +118,8 @@ fn start(state: &mut State<'_>, made: Reservation) {
     take_back(state, &Loss { gpus: gpus.clone(), why: EndedBy::Expired });
     let app = state.workload.jobs[job as usize].app;
     let (start_us, expiry_us) = (state.now_us, state.clock.expiry(state.now_us, 1.0));
-    let cause = Cause::Reservation;
-    state.tenures.grant(&gpus, Tenure { app, start_us, expiry_us, cause, renewals: 0 });
+    let (cause, milli) = (Cause::Reservation, WHOLE_MILLI);
+    state.tenures.grant(&gpus, Tenure { app, start_us, expiry_us, cause, renewals: 0, milli });
     state.expiries.plan(expiry_us, app);
     state.assign(job, gpus);
 }

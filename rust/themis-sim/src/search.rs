@@ -115,6 +115,8 @@ fn reuse(state: &mut State<'_>, app: u32, spare: Vec<u32>, leases: bool) {
     for (job, bundle) in candidate.state.claim_all(&mut free) {
         let job = candidate.jobs[job];
         let mut gpus = take_from(state, &mut spare, &bundle);
+        let seat = state.seat_of(job);
+        state.tenures.hand_over(&gpus, seat, &mut state.log.leases);
         gpus.extend(&state.jobs[job as usize].gpus);
         gpus.sort_unstable();
         state.assign(job, gpus);
@@ -227,6 +229,9 @@ fn check(state: &State<'_>, app: u32, verdict: &Verdict, at_goal: &[u32]) -> Res
         let least = state.workload.jobs[number as usize].gang.max(held);
         if goal.max < least {
             return refuse(*job, format!("at most {} GPUs; {least} or more", goal.max));
+        }
+        if state.workload.jobs[number as usize].is_fraction() && goal.max > 1 {
+            return refuse(*job, format!("at most {} GPUs; it uses a fraction of one", goal.max));
         }
     }
     Ok(())

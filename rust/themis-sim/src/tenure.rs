@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::log::{LeaseLog, LeaseRow};
 use crate::policy::Cause;
+use crate::seats::{Seat, Seats, WHOLE_MILLI};
 use crate::settings::{LATEST_US, LeaseMode, Settings};
 use themis_core::auction::Payment;
 use themis_core::cluster::{Bundle, FreeSet, Topology};
@@ -33,6 +34,8 @@ pub(crate) struct Tenure {
     pub(crate) expiry_us: i64,
     pub(crate) cause: Cause,
     pub(crate) renewals: u32,
+    /// Thousandths of the GPU that it is for.
+    pub(crate) milli: u32,
 }
 
 /// When leases end.
@@ -105,6 +108,8 @@ pub(crate) struct Tenures {
     /// Those that it has: all but the withdrawn ones that nobody holds.
     gpus: u32,
     free: FreeSet,
+    /// Who shares a GPU with whom.
+    pub(crate) seats: Seats,
 }
 
 impl Tenures {
@@ -118,7 +123,8 @@ impl Tenures {
         let owner = vec![None; slot_of.len()];
         let (withdrawn, gpus) = (vec![false; slot_of.len()], topology.gpus());
         let free = FreeSet::full(Arc::clone(&topology));
-        Self { topology, first_gpu, slot_of, owner, withdrawn, gpus, free }
+        let seats = Seats::default();
+        Self { topology, first_gpu, slot_of, owner, withdrawn, gpus, free, seats }
     }
 
     /// GPUs that the cluster has at present, those that somebody still holds among them.
@@ -221,15 +227,76 @@ impl Tenures {
         Some(tenure.app)
     }
 
-    /// Takes GPUs back and logs their leases, without a word on whether they come again.
-    pub(crate) fn release(&mut self, gpus: &[u32], now_us: i64, why: EndedBy, log: &mut LeaseLog) {
+    /// Takes GPUs back and logs their leases, without a word on whether they come again. Returns
+    /// those that guests hold from now on, for the rest of the lease.
+    pub(crate) fn release(
+        &mut self,
+        gpus: &[u32],
+        now_us: i64,
+        why: EndedBy,
+        log: &mut LeaseLog,
+    ) -> Vec<u32> {
         self.close(gpus, now_us, why, log);
+        let (mut freed, mut passed) = (Vec::with_capacity(gpus.len()), Vec::new());
         for gpu in gpus {
-            self.owner[*gpu as usize] = None;
+            let heir = self.seats.pass_on(*gpu);
+            let owner = &mut self.owner[*gpu as usize];
+            let expiry_us = owner.map_or(i64::MAX, |tenure| tenure.expiry_us);
+            *owner = heir.map(|seat| guest(&seat, expiry_us));
+            (if heir.is_some() { &mut passed } else { &mut freed }).push(*gpu);
         }
-        let staying = self.staying(gpus);
-        self.gpus -= gpus.len() as u32 - staying.gpus();
+        let staying = self.staying(&freed);
+        self.gpus -= freed.len() as u32 - staying.gpus();
         self.free.give(&staying);
+        passed
+    }
+
+    /// Takes a guest's seat on a GPU and logs its lease; false if the job is no guest there.
+    pub(crate) fn leave(
+        &mut self,
+        gpu: u32,
+        job: u32,
+        now_us: i64,
+        why: EndedBy,
+        log: &mut LeaseLog,
+    ) -> bool {
+        let seat = self.seats.leave(gpu, job);
+        if let Some(seat) = seat.filter(|seat| seat.since_us < now_us) {
+            log.push(self.row(gpu, 1, &guest(&seat, i64::MAX), now_us, why));
+        }
+        seat.is_some()
+    }
+
+    /// Lets a lease go on to an instant, in the same row of the log; whose it is.
+    pub(crate) fn extend(&mut self, gpu: u32, expiry_us: i64) -> Option<u32> {
+        let tenure = self.owner[gpu as usize].as_mut()?;
+        tenure.expiry_us = expiry_us;
+        Some(tenure.app)
+    }
+
+    /// Hands GPUs of an app to a job of it that uses this share of each: another share is another
+    /// row of the log.
+    pub(crate) fn hand_over(&mut self, gpus: &[u32], seat: Seat, log: &mut LeaseLog) {
+        for gpu in gpus {
+            let changes = self.of(*gpu).is_some_and(|tenure| tenure.milli != seat.milli);
+            if changes {
+                self.close(&[*gpu], seat.since_us, EndedBy::JobEnd, log);
+            }
+            if let Some(tenure) = self.owner[*gpu as usize].as_mut().filter(|_| changes) {
+                (tenure.start_us, tenure.milli) = (seat.since_us, seat.milli);
+            }
+            self.seats.pass_on(*gpu);
+            self.seat_holder(&[*gpu], seat);
+        }
+    }
+
+    /// Opens GPUs that were granted for a share to guests.
+    pub(crate) fn seat_holder(&mut self, gpus: &[u32], seat: Seat) {
+        if seat.milli < WHOLE_MILLI {
+            for gpu in gpus {
+                self.seats.sit(*gpu, seat);
+            }
+        }
     }
 
     /// Lets an app keep GPUs for another lease. Renewals in a row are one row of the log.
@@ -282,7 +349,20 @@ impl Tenures {
             cause: tenure.cause,
             renewals: tenure.renewals,
             ended_by: why,
+            milli: tenure.milli,
         }
+    }
+}
+
+/// A guest's lease.
+fn guest(seat: &Seat, expiry_us: i64) -> Tenure {
+    Tenure {
+        app: seat.app,
+        start_us: seat.since_us,
+        expiry_us,
+        cause: Cause::Shared,
+        renewals: 0,
+        milli: seat.milli,
     }
 }
 
@@ -319,8 +399,14 @@ mod tests {
         let topology = Arc::new(Topology::new(&[machine; 2]).expect("valid"));
         let mut tenures = Tenures::new(topology);
         let mut log = LeaseLog::default();
-        let tenure =
-            |app| Tenure { app, start_us: 0, expiry_us: 100, cause: Cause::Policy, renewals: 0 };
+        let tenure = |app| Tenure {
+            app,
+            start_us: 0,
+            expiry_us: 100,
+            cause: Cause::Policy,
+            renewals: 0,
+            milli: WHOLE_MILLI,
+        };
         tenures.grant(&[4], tenure(0));
         let bundle: Bundle = [(SlotId(2), 1), (SlotId(3), 2)].into_iter().collect();
         let named = tenures.name(&bundle, &[]).expect("free");

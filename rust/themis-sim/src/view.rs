@@ -1,5 +1,6 @@
 //! What a policy sees: a read-only snapshot of the instant at which it decides.
 
+use crate::seats::WHOLE_MILLI;
 use crate::state::{FairShare, State};
 use crate::workload::{Claim, JobSpec};
 use themis_core::app::{Alone, AppState, Job, OwnGpus, Speeds};
@@ -100,18 +101,18 @@ impl<'a> View<'a> {
     /// GPU-microseconds that an app has held so far.
     pub fn attained_gpu_us(&self, app: u32) -> i64 {
         let run = &self.state.apps[app as usize];
-        let since_account: i64 = run
+        let since_account: i128 = run
             .open
             .iter()
-            .map(|job| self.state.jobs[*job as usize].held_gpu_us(self.state.now_us))
+            .map(|job| self.state.jobs[*job as usize].recent_milli_us(self.state.now_us))
             .sum();
-        run.run_gpu_us + run.switching_gpu_us + since_account
+        whole_us(run.run_milli_us + run.switching_milli_us + since_account)
     }
 
     /// GPU-microseconds that a job has held so far.
     pub fn job_attained_gpu_us(&self, job: u32) -> i64 {
         let run = &self.state.jobs[job as usize];
-        run.gpu_us + run.held_gpu_us(self.state.now_us)
+        whole_us(run.used_milli_us() + run.recent_milli_us(self.state.now_us))
     }
 
     /// When a job was submitted.
@@ -129,20 +130,36 @@ impl<'a> View<'a> {
         self.state.waiting.iter().map(|(_, job)| *job)
     }
 
-    /// Jobs with GPUs: number, GPUs, and since when it has had these.
+    /// Jobs with GPUs: number, GPUs, and since when it has had these; of those that share a GPU, the
+    /// one that asks for it longest.
     pub fn running_jobs(&self) -> impl Iterator<Item = (u32, &Bundle, i64)> + '_ {
         let open = self.active_apps().flat_map(|app| &self.state.apps[app as usize].open);
         open.filter_map(|job| {
             let run = &self.state.jobs[*job as usize];
-            (!run.gpus.is_empty()).then_some((*job, &run.bundle, run.switched_us))
+            let stands_for_all = || run.gpus.iter().all(|gpu| self.stays_longest(*gpu, *job));
+            (!run.gpus.is_empty() && stands_for_all()).then_some((
+                *job,
+                &run.bundle,
+                run.switched_us,
+            ))
         })
+    }
+
+    /// Whether a job asks for a GPU no shorter than those with whom it shares it.
+    fn stays_longest(&self, gpu: u32, job: u32) -> bool {
+        let until = |job: u32| {
+            let since_us = self.state.jobs[job as usize].switched_us;
+            (since_us.saturating_add(self.requested_us(job)), job)
+        };
+        let seats = self.state.tenures.seats.on(gpu);
+        seats.iter().all(|seat| until(seat.job) <= until(job))
     }
 
     /// The time that a job's user asks for: its whole work on its gang, perfectly placed, times
     /// `request_factor`.
     pub fn requested_us(&self, job: u32) -> i64 {
         let spec = self.spec(job);
-        let alone_us = spec.work_gpu_us / f64::from(spec.gang.max(1));
+        let alone_us = spec.work_gpu_us / (f64::from(spec.gang.max(1)) * spec.share());
         (alone_us * self.state.settings.request_factor).ceil() as i64
     }
 
@@ -332,4 +349,9 @@ impl<'a> View<'a> {
             }
         }
     }
+}
+
+/// Whole microseconds of GPU time in thousandths.
+fn whole_us(milli_us: i128) -> i64 {
+    (milli_us / i128::from(WHOLE_MILLI)) as i64
 }

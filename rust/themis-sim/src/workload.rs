@@ -1,6 +1,7 @@
 //! Apps and jobs as numbered specs.
 
 use crate::error::SimError;
+use crate::seats::WHOLE_MILLI;
 use crate::settings::LATEST_US;
 use themis_core::app::{Profile, Speeds};
 use themis_core::cluster::Locality;
@@ -96,6 +97,21 @@ pub struct JobSpec {
     pub curve: Option<LossCurve>,
     /// The bracket of a halving search that it belongs to.
     pub bracket: u32,
+    /// Thousandths of its GPU that it uses; below 1000 only for a job of one GPU, whose `speeds` are
+    /// those of its share.
+    pub gpu_milli: u32,
+}
+
+impl JobSpec {
+    /// Whether it uses a share of one GPU.
+    pub(crate) fn is_fraction(&self) -> bool {
+        self.gpu_milli < WHOLE_MILLI
+    }
+
+    /// The share of each of its GPUs that it uses.
+    pub(crate) fn share(&self) -> f64 {
+        f64::from(self.gpu_milli) / f64::from(WHOLE_MILLI)
+    }
 }
 
 /// Shares that differ by less are the same.
@@ -236,6 +252,15 @@ impl Workload {
         }
         if job.max < job.gang || job.max > 1 << 30 {
             return refuse("max_gpus", job.max.to_string(), "at least gang_size");
+        }
+        let one = job.gang == 1 && job.max == 1;
+        let plain = matches!(app.stopping, SchedulerKind::All | SchedulerKind::First);
+        if job.gpu_milli == 0 || job.gpu_milli > WHOLE_MILLI {
+            return refuse("gpu_milli", job.gpu_milli.to_string(), "1 to 1000");
+        }
+        if job.is_fraction() && !(one && plain) {
+            let expected = "1000, but for a job of one GPU of an app without a search";
+            return refuse("gpu_milli", job.gpu_milli.to_string(), expected);
         }
         if job.gang > app.max_gpus {
             return refuse("gang", job.gang.to_string(), "no more than max_gpus of its app");

@@ -11,7 +11,8 @@ use crate::cluster::{Bundle, FreeSet, Locality, Near, Within, fit};
 impl AppState {
     /// The order in which jobs are served.
     pub fn job_order(&self) -> Vec<usize> {
-        let ideal = |job: &Job| job.work_left_gpu_s / f64::from(job.max.max(1));
+        let ideal =
+            |job: &Job| job.work_left_gpu_s / (f64::from(job.max.max(1)) * job.speeds.fastest());
         let mut order: Vec<usize> = (0..self.jobs.len()).collect();
         order.sort_by(|a, b| {
             let (a_job, b_job) = (&self.jobs[*a], &self.jobs[*b]);

@@ -11,7 +11,8 @@ use crate::cluster::{Topology, TypeSet};
 pub struct Pool {
     /// The types.
     pub types: TypeSet,
-    /// GPU-seconds of work that a GPU does a second there; at most 1.
+    /// GPU-seconds of work that a GPU does a second there; at most 1. For a job that uses a share of
+    /// its GPU, that share of it.
     pub speed: f64,
 }
 
@@ -52,6 +53,23 @@ impl Speeds {
         let all: TypeSet = (0..by_type.len()).collect();
         pools.iter_mut().filter(|pool| pool.types == all).for_each(|p| p.types = TypeSet::ALL);
         if pools == ALIKE { Self::ALIKE } else { Self(Some(pools.into())) }
+    }
+
+    /// The same for a job that uses this share of each of its GPUs, above 0 and at most 1.
+    #[must_use]
+    pub fn of_share(&self, share: f64) -> Self {
+        if share >= 1.0 {
+            return self.clone();
+        }
+        let slower = |pool: &Pool| Pool { speed: pool.speed * share, ..*pool };
+        Self(Some(self.pools().iter().map(slower).collect()))
+    }
+
+    /// Work that a GPU of the type that suits it best does a second: 1, or the share that the job
+    /// uses of it.
+    #[inline]
+    pub fn fastest(&self) -> f64 {
+        self.pools().first().map_or(1.0, |pool| pool.speed)
     }
 
     /// The pools, fastest first; none for a job that can't run anywhere.
@@ -115,7 +133,7 @@ impl OwnGpus {
             .collect();
         for job in jobs {
             for (gpu_type, (speed, _)) in steps.iter_mut().enumerate() {
-                *speed = speed.max(job.on(TypeSet::one(gpu_type)));
+                *speed = speed.max(job.on(TypeSet::one(gpu_type)) / job.fastest());
             }
         }
         steps.sort_by(|a, b| b.0.total_cmp(&a.0));
@@ -164,6 +182,22 @@ mod tests {
         assert_eq!(Speeds::new(&[3.0, 3.0], true), Speeds::ALIKE);
         assert_eq!(Speeds::new(&[3.0], false), Speeds::ALIKE);
         assert_eq!(Speeds::new(&[0.0, 0.0], true).pools(), []);
+    }
+
+    #[test]
+    fn a_share_of_a_gpu_does_a_share_of_its_work() {
+        let whole = Speeds::new(&[1.0, 4.0], true);
+        let half = whole.of_share(0.5);
+        let pace = |speeds: &Speeds, at: usize| speeds.on(TypeSet::one(at));
+        assert_eq!([0, 1].map(|at| pace(&half, at)), [0.125, 0.5]);
+        assert_eq!((half.fastest(), Speeds::ALIKE.of_share(0.25).fastest()), (0.5, 0.25));
+        assert_eq!(whole.of_share(1.0), whole);
+        // The cluster has as many GPUs for it as for a whole job.
+        let machine = MachineSpec { rack: 0, gpus: 4, slot_gpus: 4 };
+        let topology = Topology::new(&[machine; 2]).expect("valid");
+        let topology = topology.with_gpu_types(&[0, 1]).expect("valid");
+        let own = |speeds| OwnGpus::of(&topology, std::iter::once(speeds));
+        assert_eq!(own(&half), own(&whole));
     }
 
     #[test]

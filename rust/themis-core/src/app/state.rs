@@ -53,6 +53,12 @@ impl Job {
         self.max.saturating_sub(self.held.gpus())
     }
 
+    /// GPU-seconds of work a second of all that it can use, of the type that suits it best and
+    /// perfectly placed.
+    pub fn most(&self) -> f64 {
+        f64::from(self.max) * self.speeds.fastest()
+    }
+
     /// GPU-seconds of work a second on a bundle: min(GPUs, max) / S at the speed of its slowest GPU,
     /// nothing below the gang.
     pub fn rate_on(&self, topology: &Topology, bundle: &Bundle) -> f64 {
@@ -211,7 +217,7 @@ impl AppState {
 
     /// Seconds that the longest job needs at its cap, perfectly placed: the critical path.
     pub fn longest_s(&self) -> f64 {
-        let each = self.jobs.iter().map(|job| divide(job.work_left_gpu_s, f64::from(job.max)));
+        let each = self.jobs.iter().map(|job| divide(job.work_left_gpu_s, job.most()));
         each.fold(0.0, f64::max)
     }
 
@@ -247,7 +253,7 @@ impl AppState {
     /// Seconds to finish on so many GPUs of the type that suits it best, perfectly placed.
     pub fn time_at_share(&self, gpus: f64) -> f64 {
         let gpus = gpus.min(f64::from(self.cap));
-        let demand: f64 = self.jobs.iter().map(|job| f64::from(job.max)).sum();
+        let demand: f64 = self.jobs.iter().map(Job::most).sum();
         match self.stopping {
             Stopping::All => {
                 let now_s = divide(self.work_left_gpu_s(), gpus.min(demand));
@@ -255,7 +261,7 @@ impl AppState {
             }
             Stopping::First => {
                 let each = self.jobs.iter();
-                each.map(|job| divide(job.work_left_gpu_s, gpus.min(f64::from(job.max))))
+                each.map(|job| divide(job.work_left_gpu_s, gpus.min(job.most())))
                     .fold(f64::INFINITY, f64::min)
             }
         }

@@ -46,6 +46,8 @@ pub enum Cause {
     Renewal = 3,
     /// Set aside for a gang that had waited too long.
     Reservation = 4,
+    /// Room on a GPU that is held for another fraction of it.
+    Shared = 5,
 }
 
 /// GPUs for one job of one app.

@@ -48,10 +48,11 @@ pub(crate) struct AppRun {
     pub(crate) end_us: Option<i64>,
     /// When the last job that needed GPUs ended: jobs of no GPUs stay out of rho.
     pub(crate) gpu_end_us: Option<i64>,
-    pub(crate) run_gpu_us: i64,
-    pub(crate) switching_gpu_us: i64,
+    /// In thousandths of GPUs, as what follows.
+    pub(crate) run_milli_us: i128,
+    pub(crate) switching_milli_us: i128,
     /// The part of running time whose work was lost in failures.
-    pub(crate) lost_gpu_us: i64,
+    pub(crate) lost_milli_us: i128,
     /// GPU-microseconds at the pace of the placements it had: running time weighted by 1/S.
     pub(crate) paced_gpu_us: f64,
     /// Its rho when it last held GPUs, and since when it has held none.
@@ -79,9 +80,9 @@ impl AppRun {
             first_gpu_us: None,
             end_us: None,
             gpu_end_us: None,
-            run_gpu_us: 0,
-            switching_gpu_us: 0,
-            lost_gpu_us: 0,
+            run_milli_us: 0,
+            switching_milli_us: 0,
+            lost_milli_us: 0,
             paced_gpu_us: 0.0,
             last_rho: None,
             empty_since_us: spec.arrival_us,
@@ -112,7 +113,7 @@ impl AppRun {
     /// Counts a job in the ideal time.
     pub(crate) fn expect(&mut self, spec: &JobSpec) {
         let work_gpu_s = spec.work_gpu_us / 1e6;
-        let gpus = f64::from(spec.max.min(self.cap));
+        let gpus = f64::from(spec.max.min(self.cap)) * spec.share();
         let new = Demand { work_gpu_s, gpus, longest_s: work_gpu_s / gpus };
         match (self.waits_for, self.submitted.first_mut()) {
             // Jobs that all run at once are one phase.

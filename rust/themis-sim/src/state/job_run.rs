@@ -34,6 +34,15 @@ impl JobPhase {
     }
 }
 
+/// GPUs that a job has just lost, and the switch that it had made to them.
+#[derive(Clone, Debug)]
+struct Lost {
+    at_us: i64,
+    gpus: Vec<u32>,
+    switched_us: i64,
+    productive_us: i64,
+}
+
 /// A job during a run.
 #[derive(Clone, Debug)]
 pub(crate) struct JobRun {
@@ -71,14 +80,19 @@ pub(crate) struct JobRun {
     pub(crate) epoch: u32,
     pub(crate) start_us: Option<i64>,
     pub(crate) end_us: Option<i64>,
-    pub(crate) gpu_us: i64,
+    /// Thousandths of each GPU that it uses.
+    milli: u32,
+    /// Microseconds of GPUs held, whatever it uses of them.
+    gpu_us: i64,
     pub(crate) preemptions: u32,
     pub(crate) migrations: u32,
+    /// The last GPUs that it lost, where decisions of one instant may give them back.
+    lost: Option<Lost>,
     /// The first start that it was promised.
     pub(crate) promised_us: Option<i64>,
     pub(crate) failures: u32,
-    /// GPU-microseconds of running time whose work was lost.
-    pub(crate) lost_gpu_us: i64,
+    /// The same of running time whose work was lost.
+    lost_gpu_us: i64,
 }
 
 impl JobRun {
@@ -107,9 +121,11 @@ impl JobRun {
             epoch: 0,
             start_us: None,
             end_us: None,
+            milli: spec.gpu_milli,
             gpu_us: 0,
             preemptions: 0,
             migrations: 0,
+            lost: None,
             promised_us: None,
             failures: 0,
             lost_gpu_us: 0,
@@ -132,9 +148,8 @@ impl JobRun {
     }
 
     /// Goes back to the last checkpoint; call after [`JobRun::account`]. A job saves its state when
-    /// it begins to work, when it gets a goal, and as often as `every_us` says after that. Returns
-    /// the GPU-microseconds since.
-    pub(crate) fn set_back(&mut self, spec: &JobSpec, every_us: Option<i64>) -> i64 {
+    /// it begins to work, when it gets a goal, and as often as `every_us` says after that.
+    pub(crate) fn set_back(&mut self, spec: &JobSpec, every_us: Option<i64>, app: &mut AppRun) {
         let saved_us = self.saved_us.max(self.productive_us);
         let worked_us = (self.since_us - saved_us).max(0);
         let lost_us = every_us.map_or(worked_us, |every_us| worked_us % every_us);
@@ -144,7 +159,7 @@ impl JobRun {
         self.crashed = true;
         let lost_gpu_us = self.gpus.len() as i64 * lost_us;
         self.lost_gpu_us += lost_gpu_us;
-        lost_gpu_us
+        app.lost_milli_us += self.in_milli(lost_gpu_us);
     }
 
     /// Sets a goal; call after [`JobRun::account`]. Voids the planned end.
@@ -163,7 +178,8 @@ impl JobRun {
     fn set_rate(&mut self, spec: &JobSpec, topology: &Topology) {
         let bare = self.bare(spec);
         self.rate = bare.rate_on(topology, &self.bundle);
-        self.paced = bare.rate_at(self.bundle.gpus(), topology.locality(&self.bundle));
+        self.paced =
+            bare.rate_at(self.bundle.gpus(), topology.locality(&self.bundle)) * spec.share();
     }
 
     /// The job without GPUs or work, as a reckoner of rates.
@@ -180,9 +196,29 @@ impl JobRun {
         }
     }
 
-    /// GPU-microseconds held since the last account.
-    pub(crate) fn held_gpu_us(&self, now_us: i64) -> i64 {
-        self.gpus.len() as i64 * (now_us - self.since_us)
+    /// Thousandths of GPUs that it uses.
+    pub(crate) fn milli_gpus(&self) -> i64 {
+        self.gpus.len() as i64 * i64::from(self.milli)
+    }
+
+    /// What it uses of microseconds of GPUs held, in thousandths.
+    fn in_milli(&self, gpu_us: i64) -> i128 {
+        i128::from(gpu_us) * i128::from(self.milli)
+    }
+
+    /// Thousandths of GPU-microseconds used since the last account.
+    pub(crate) fn recent_milli_us(&self, now_us: i64) -> i128 {
+        self.in_milli(self.gpus.len() as i64 * (now_us - self.since_us))
+    }
+
+    /// Those used by the last account.
+    pub(crate) fn used_milli_us(&self) -> i128 {
+        self.in_milli(self.gpu_us)
+    }
+
+    /// Those whose work was lost.
+    pub(crate) fn lost_milli_us(&self) -> i128 {
+        self.in_milli(self.lost_gpu_us)
     }
 
     /// Splits the time since the last account into switching and running.
@@ -192,8 +228,8 @@ impl JobRun {
         self.work_left = self.work_left_at(now_us);
         self.since_us = now_us;
         self.gpu_us += gpus * all;
-        app.run_gpu_us += gpus * run;
-        app.switching_gpu_us += gpus * (all - run);
+        app.run_milli_us += self.in_milli(gpus * run);
+        app.switching_milli_us += self.in_milli(gpus * (all - run));
         app.paced_gpu_us += self.paced * run as f64;
     }
 
@@ -213,6 +249,11 @@ impl JobRun {
         now_us: i64,
     ) {
         self.epoch += 1;
+        if gpus.is_empty() {
+            let (switched_us, productive_us) = (self.switched_us, self.productive_us);
+            let gpus = self.gpus.clone();
+            self.lost = Some(Lost { at_us: now_us, gpus, switched_us, productive_us });
+        }
         let is_switching = self.switches_at(now_us);
         (self.gpus, self.bundle) = (gpus, bundle);
         self.set_rate(spec, topology);
@@ -223,6 +264,13 @@ impl JobRun {
         }
         (self.switched_us, self.productive_us) = (now_us, now_us);
         if self.gpus.is_empty() {
+            return;
+        }
+        let same = |lost: &Lost| lost.at_us == now_us && lost.gpus == self.gpus;
+        if let Some(lost) = self.lost.take().filter(same) {
+            // It has what it lost at this instant: nothing happened.
+            (self.switched_us, self.productive_us) = (lost.switched_us, lost.productive_us);
+            self.preemptions -= u32::from(!self.crashed);
             return;
         }
         if self.start_us.is_some() {

@@ -204,8 +204,8 @@ impl<'w> State<'w> {
         self.account(job);
         let spec = &self.workload.jobs[job as usize];
         let every_us = self.settings.checkpoint_every_us;
-        let lost_gpu_us = self.jobs[job as usize].set_back(spec, every_us);
-        self.apps[spec.app as usize].lost_gpu_us += lost_gpu_us;
+        let app = &mut self.apps[spec.app as usize];
+        self.jobs[job as usize].set_back(spec, every_us, app);
     }
 
     /// Replaces a job's GPUs (sorted); ownership is the caller's business. A job that worked
@@ -259,8 +259,8 @@ impl<'w> State<'w> {
         self.count(spec.app);
     }
 
-    /// Takes a job's GPUs, which its app still owns, and its demand.
-    fn idle_job(&mut self, job: u32) -> Vec<u32> {
+    /// Takes a job's GPUs, which its app still owns, and its demand; not those that others share.
+    fn idle_job(&mut self, job: u32, why: EndedBy) -> Vec<u32> {
         self.account(job);
         let spec = &self.workload.jobs[job as usize];
         let run = &mut self.jobs[job as usize];
@@ -269,16 +269,19 @@ impl<'w> State<'w> {
         self.log.stop_work(run, self.now_us);
         app.close_job(job, run.max);
         self.waiting.remove(&(spec.submit_us, job));
-        let gpus = std::mem::take(&mut run.gpus);
+        let mut gpus = std::mem::take(&mut run.gpus);
         app.set_gpus(app.gpus - gpus.len() as u32, self.now_us);
         app.expired -= run.expired.len() as u32;
         run.stand_idle();
+        if spec.is_fraction() {
+            self.stand_up(job, &mut gpus, why);
+        }
         gpus
     }
 
     /// Pauses a job at its goal; returns the GPUs it had, which its app still owns.
     pub(crate) fn pause_job(&mut self, job: u32) -> Vec<u32> {
-        let gpus = self.idle_job(job);
+        let gpus = self.idle_job(job, EndedBy::JobEnd);
         self.jobs[job as usize].phase = JobPhase::Paused;
         self.count(self.workload.jobs[job as usize].app);
         gpus
@@ -304,7 +307,8 @@ impl<'w> State<'w> {
 
     /// Ends a job for good; returns the GPUs it had, which its app still owns.
     pub(crate) fn end_job(&mut self, job: u32, phase: JobPhase) -> Vec<u32> {
-        let gpus = self.idle_job(job);
+        let unfinished = phase == JobPhase::Unfinished;
+        let gpus = self.idle_job(job, if unfinished { EndedBy::Horizon } else { EndedBy::JobEnd });
         let spec = &self.workload.jobs[job as usize];
         self.jobs[job as usize].finish(phase, self.now_us);
         self.apps[spec.app as usize].unfinished -= 1;
@@ -331,9 +335,15 @@ impl<'w> State<'w> {
         }
     }
 
-    /// Gives GPUs back and logs their leases.
-    pub(crate) fn release(&mut self, gpus: &[u32], why: EndedBy) {
-        self.tenures.release(gpus, self.now_us, why, &mut self.log.leases);
+    /// Gives GPUs back and logs their leases. Returns those that guests hold from now on.
+    pub(crate) fn release(&mut self, gpus: &[u32], why: EndedBy) -> Vec<u32> {
+        let passed = self.tenures.release(gpus, self.now_us, why, &mut self.log.leases);
+        for gpu in &passed {
+            if let Some(seat) = self.tenures.seats.on(*gpu).first() {
+                self.expiries.plan(self.lease_end(*gpu), seat.app);
+            }
+        }
+        passed
     }
 
     /// Ends an app: what it still has is killed.

@@ -41,6 +41,7 @@ fn workload(jobs: &[(i64, u32, f64)]) -> Workload {
         iterations: None,
         curve: None,
         bracket: 0,
+        gpu_milli: 1000,
     });
     Workload { apps: apps.collect(), jobs: specs.collect(), tenants: Vec::new() }
 }
