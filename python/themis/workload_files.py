@@ -13,7 +13,7 @@ from themis.errors import TraceError
 
 __all__ = ["FORMS", "WORKLOAD_SCHEMA_VERSION", "write_tables"]
 
-WORKLOAD_SCHEMA_VERSION = 2
+WORKLOAD_SCHEMA_VERSION = 3
 """Version of the Parquet files."""
 
 _METADATA_KEY = "themis.workload"

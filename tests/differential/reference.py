@@ -1,10 +1,10 @@
 """A slow, plain simulator of fifo and LAS, written from the design text and not from the engine.
 
-Rigid gangs, one app a job or many, placement slowdown by the level of the GPUs that a job gets,
-free switches. Time is whole microseconds; GPUs are named one by one. Only the choice of GPUs
-follows a stated rule of the product: the smallest locality that fits, the tightest part, lowest
-number first; a job that is served again keeps the GPUs that it had. For LAS: one job an app and one
-slot, where it can't matter which GPUs a job gets.
+Rigid gangs, for fifo also fractions of a GPU, one app a job or many, placement slowdown by the
+level of the GPUs that a job gets, free switches. Time is whole microseconds; GPUs are named one by
+one. Only the choice of GPUs follows a stated rule of the product: the smallest locality that fits,
+the tightest part, lowest number first; a job that is served again keeps the GPUs that it had. For
+LAS: one job an app and one slot, where it can't matter which GPUs a job gets.
 """
 
 from __future__ import annotations
@@ -46,6 +46,14 @@ class _Run:
     start: int | None = None
     end: int | None = None
 
+    @property
+    def milli(self) -> int:
+        return self.job.gpu_milli or 1000
+
+    @property
+    def share(self) -> Fraction:
+        return Fraction(self.milli, 1000)
+
     def slowdown(self) -> Fraction:
         level = _level(self.gpus)
         profile = PROFILES[self.job.profile or COLD_START]
@@ -54,14 +62,14 @@ class _Run:
     def due(self) -> int:
         if not self.gpus:
             return _NEVER
-        time = self.left * self.slowdown() / len(self.gpus)
+        time = self.left * self.slowdown() / len(self.gpus) / self.share
         return self.since + math.ceil(time - Fraction(1, 1000))
 
     def advance(self, now: int) -> int:
         """Bring the work up to now; return the GPU-microseconds held meanwhile."""
         held = len(self.gpus) * (now - self.since)
         if self.gpus:
-            self.left -= Fraction(held) / self.slowdown()
+            self.left -= Fraction(held) / self.slowdown() * self.share
         self.since = now
         return held
 
@@ -166,8 +174,8 @@ def _end_jobs(state: _State, now: int) -> None:
             state.attained[run.app] = state.attained.get(run.app, 0) + run.advance(now)
         if run.gpus and run.due() <= now:
             run.end = now
-            state.free |= set(run.gpus)
-            run.gpus = ()
+            gpus, run.gpus = set(run.gpus), ()
+            state.free |= gpus - {gpu for other in state.runs for gpu in other.gpus}
         elif run.left == 0 and _submit(run.job) == now:
             run.start = run.end = now
 
@@ -206,11 +214,43 @@ def _begin(state: _State, run: _Run, gpus: tuple[Gpu, ...], now: int) -> None:
 
 
 def _fifo(state: _State, now: int) -> None:
-    """Serve strictly by submission; ties by app, then job."""
-    for run in sorted(_waiting(state, now), key=lambda r: (_submit(r.job), state.runs.index(r))):
-        if run.job.gpus > len(state.free):
+    """Serve strictly by submission; ties by app, then job. Fractions join others where they can."""
+    _join_all(state, now)
+    while True:
+        left, served = len(state.free), []
+        for run in _line(state, now):
+            if run.job.gpus > left:
+                break
+            left -= run.job.gpus
+            served.append(run)
+        if not served:
             return
-        _begin(state, run, _pick(state.free, run.job.gpus), now)
+        for run in sorted(served, key=lambda run: run.milli < 1000):
+            if not _joins(state, run, now):
+                _begin(state, run, _pick(state.free, run.job.gpus), now)
+        _join_all(state, now)
+
+
+def _line(state: _State, now: int) -> list[_Run]:
+    return sorted(_waiting(state, now), key=lambda r: (_submit(r.job), state.runs.index(r)))
+
+
+def _join_all(state: _State, now: int) -> None:
+    for run in _line(state, now):
+        _joins(state, run, now)
+
+
+def _joins(state: _State, run: _Run, now: int) -> bool:
+    """Put a fraction on the GPU of other fractions with the least room that suffices."""
+    room: dict[Gpu, int] = {}
+    for other in state.runs:
+        for gpu in other.gpus:
+            room[gpu] = room.get(gpu, 1000) - other.milli
+    fits = [(left, gpu) for gpu, left in room.items() if left >= run.milli]
+    if run.milli == 1000 or not fits:
+        return False
+    _begin(state, run, (min(fits)[1],), now)
+    return True
 
 
 def _las(state: _State, now: int, lease: int) -> None:

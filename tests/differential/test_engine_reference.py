@@ -64,6 +64,16 @@ def test_fifo_with_gangs_slowdowns_and_apps_of_many_jobs(jobs: list[Job], spec: 
 
 
 @RUNS
+@given(gang_jobs(), st.data(), st.sampled_from(["1x1", "1x2", "1x4", "3x1"]))
+def test_fifo_with_fractions_of_gpus(jobs: list[Job], data: st.DataObject, spec: str) -> None:
+    shares = st.sampled_from([None, 1, 200, 300, 400, 500, 600, 999])
+    draw = data.draw
+    jobs = [job._replace(gpu_milli=draw(shares)) if job.gpus == 1 else job for job in jobs]
+    expected = reference_schedule(Cluster.parse(spec), jobs, "fifo")
+    assert spans(play(spec, jobs, "fifo", audit=True)) == expected
+
+
+@RUNS
 @given(lone_jobs(), st.integers(1, 4), st.sampled_from([3.0, 7.0, 10.0, 60.0, 600.0]))
 def test_las_with_gangs_on_one_machine(jobs: list[Job], gpus: int, lease_s: float) -> None:
     spec = f"1x{gpus}"

@@ -78,7 +78,7 @@ def tiny_frames() -> dict[str, pl.DataFrame]:
         {
             "job_id": f"{app['app_id']}0", "app_id": app["app_id"], "submit_s": app["arrival_s"],
             "start_s": app.get("first_gpu_s"), "end_s": app.get("end_s"), "state": app["state"],
-            "gang_size": 4, "gpus_max": 4, "gpu_s": app["gpu_s"],
+            "gang_size": 4, "gpus_max": 4, "gpu_milli": 1000, "gpu_s": app["gpu_s"],
             "work_gpu_s": app["useful_gpu_s"], "preemptions": app["preemptions"],
             "migrations": app["migrations"],
         }
@@ -88,22 +88,22 @@ def tiny_frames() -> dict[str, pl.DataFrame]:
         {
             "lease_id": "0", "app_id": "a", "machine": "m0", "slot": 0, "gpu_first": 0, "gpus": 4,
             "start_s": 10.0, "end_s": 110.0, "cause": "auction", "renewals": 0,
-            "ended_by": "app_end",
+            "ended_by": "app_end", "gpu_milli": 1000,
         },
         {
             "lease_id": "1", "app_id": "b", "machine": "m1", "slot": 0, "gpu_first": 0, "gpus": 2,
             "start_s": 60.0, "end_s": 100.0, "cause": "auction", "renewals": 0,
-            "ended_by": "expired",
+            "ended_by": "expired", "gpu_milli": 1000,
         },
         {
             "lease_id": "2", "app_id": "b", "machine": "m1", "slot": 0, "gpu_first": 2, "gpus": 2,
             "start_s": 80.0, "end_s": 90.0, "cause": "leftover", "renewals": 0,
-            "ended_by": "expired",
+            "ended_by": "expired", "gpu_milli": 1000,
         },
         {
             "lease_id": "3", "app_id": "b", "machine": "m0", "slot": 0, "gpu_first": 0, "gpus": 2,
             "start_s": 120.0, "end_s": 220.0, "cause": "auction", "renewals": 1,
-            "ended_by": "app_end",
+            "ended_by": "app_end", "gpu_milli": 1000,
         },
     ]  # fmt: skip
     auctions = [
@@ -189,6 +189,7 @@ def random_result(
         reason="reason",
         gang_size=pl.Series(gpus),
         gpus_max=pl.Series(gpus),
+        gpu_milli=pl.lit(1000, dtype=pl.Int64),
         gpu_s="gpu_s",
         work_gpu_s="useful_gpu_s",
         preemptions="preemptions",

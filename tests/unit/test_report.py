@@ -406,6 +406,7 @@ def test_occupancy_is_who_held_most_of_a_machine(tiny_result: Result) -> None:
 
 def test_occupancy_picks_machines_evenly_and_in_natural_order(make_table: MakeTable) -> None:
     lease = {"app_id": "a", "slot": 0, "gpu_first": 0, "gpus": 1, "start_s": 0.0, "end_s": 9.0}
+    lease["gpu_milli"] = 1000
     leases = make_table("leases", [{**lease, "machine": f"m{number}"} for number in range(30)])
     picked = occupancy(leases, 0.0, 9.0, machines=4)
     assert picked.get_column("machine").to_list() == ["m0", "m10", "m19", "m29"]

@@ -197,7 +197,7 @@ def test_damage_is_named_when_loading(tiny_result: Result, tmp_path: Path) -> No
         ("manifest.json", "[]", r"manifest\.json: expected a JSON object, found list"),
         ("manifest.json", "{}", r"manifest\.json: kind is None"),
         ("manifest.json", '{"kind": "result", "schema_version": 7}', "schema version 7"),
-        ("manifest.json", '{"kind": "result", "schema_version": 3}', "field 'rows' is None"),
+        ("manifest.json", '{"kind": "result", "schema_version": 4}', "field 'rows' is None"),
         ("leases.parquet", None, r"leases\.parquet: file is missing"),
         ("leases.parquet", "PAR1", r"leases\.parquet: not a readable Parquet file"),
     ]

@@ -195,10 +195,10 @@ def test_every_column(tmp_path: Path) -> None:
     text = (
         "job_id,arrival_s,gang_size,max_gpus,serial_time_s,app_id,user,tenant,profile,stopping,"
         "weight,gpu_types,app_max_gpus,target_loss,checkpoint_s,status,iterations,loss_a,loss_b,"
-        "loss_c,bracket\n"
-        "j1,0,2,8,100,a,ann,t1,vgg16,first,2.5,A|B,6,0.2,30,done,1000,0.01,0.5,0.1,2\n"
-        "j2,4,2,,50,a,ann,t1,resnet50,first,2.5,A|B,6,0.2,,,20,,,,\n"
-        "j3,9,1,1,7,,bob,,null,,,,,,,,,,,,\n"
+        "loss_c,bracket,gpu_milli\n"
+        "j1,0,2,8,100,a,ann,t1,vgg16,first,2.5,A|B,6,0.2,30,done,1000,0.01,0.5,0.1,2,1000\n"
+        "j2,4,2,,50,a,ann,t1,resnet50,first,2.5,A|B,6,0.2,,,20,,,,,\n"
+        "j3,9,1,1,7,,bob,,null,,,,,,,,,,,,,250\n"
     )
     workload = table(tmp_path, text)
     assert workload.apps.rows() == [
@@ -206,9 +206,9 @@ def test_every_column(tmp_path: Path) -> None:
         ("j3", "bob", None, 9.0, "all", 1.0, None, None, None, None),
     ]
     assert workload.jobs.rows() == [
-        ("j1", "a", 0.0, 100.0, 2, 8, "vgg16", 30.0, "done", 1000.0, 0.01, 0.5, 0.1, 2),
-        ("j2", "a", 4.0, 50.0, 2, 2, "resnet50", None, None, 20.0, None, None, None, None),
-        ("j3", "j3", 9.0, 7.0, 1, 1, None, None, None, None, None, None, None, None),
+        ("j1", "a", 0.0, 100.0, 2, 8, "vgg16", 30.0, "done", 1000.0, 0.01, 0.5, 0.1, 2, 1000),
+        ("j2", "a", 4.0, 50.0, 2, 2, "resnet50", None, None, 20.0, None, None, None, None, None),
+        ("j3", "j3", 9.0, 7.0, 1, 1, *[None] * 8, 250),
     ]
     workload.write(tmp_path / "again")
     assert read_trace(tmp_path / "again").equals(workload)
@@ -284,21 +284,22 @@ def test_written_tables_read_back_equal(tmp_path: Path, ending: str) -> None:
     )
 
 
-@pytest.mark.parametrize("version", [1, 3])
+@pytest.mark.parametrize("version", [1, 2, 4])
 def test_tables_of_other_versions(tmp_path: Path, version: int) -> None:
-    """Version 1 had no caps, iterations and losses; what a newer one means is not known."""
+    """Version 1 had no caps, iterations and losses, 2 no fractions; a newer one is not known."""
     workload = generate("demo", apps=2)
     added = {"max_gpus", "target_loss", "iterations", "loss_a", "loss_b", "loss_c", "bracket"}
+    added = {"gpu_milli"} if version > 1 else added | {"gpu_milli"}
     metadata = {"themis.workload": f'{{"schema_version": {version}}}'}
     for name, frame in (("apps", workload.apps), ("jobs", workload.jobs)):
         old = frame.drop(
             c for c in added & set(frame.columns) if frame[c].null_count() == len(frame)
         )
         old.write_parquet(tmp_path / f"{name}.parquet", metadata=metadata)
-    if version == 1:
+    if version < 4:
         assert read_trace(tmp_path).equals(workload)
     else:
-        with pytest.raises(TraceError, match="schema version is 3: expected at most 2"):
+        with pytest.raises(TraceError, match="schema version is 4: expected at most 3"):
             read_trace(tmp_path)
 
 
@@ -415,3 +416,19 @@ def test_parquet_text_without_an_encoding_is_text(tmp_path: Path) -> None:
     table = {"id": [b"a"], "submit": [0], "gpus": [1], "duration": [5]}
     pl.DataFrame(table).write_parquet(path)
     assert read_trace(path).jobs["job_id"].to_list() == ["a"]
+
+
+def test_shares_of_a_gpu(tmp_path: Path) -> None:
+    """Work is what the share does; a share is of one GPU, in whole thousandths."""
+    rows = "a,0,1,100,500\nb,0,1,100,\nc,0,2,100,500\nd,0,1,100,0\ne,0,1,100,0.5\nf,0,1,100,1000\n"
+    workload = table(tmp_path, "id,submit,gpus,duration,gpu_milli\n" + rows)
+    assert workload.jobs.select("job_id", "serial_time_s", "gpu_milli").rows() == [
+        ("a", 50.0, 500),
+        ("b", 100.0, None),
+        ("f", 100.0, 1000),
+    ]
+    assert rejected(workload) == [
+        (4, "fraction of several GPUs", "gpu_milli", "500"),
+        (5, "gpu_milli not from 1 to 1000", "gpu_milli", "0"),
+        (6, "gpu_milli not from 1 to 1000", "gpu_milli", "0.5"),
+    ]

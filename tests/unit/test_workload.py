@@ -49,6 +49,7 @@ def workload(*jobs: tuple[str, float, int, str], users: str = "") -> Workload:
             "loss_b": [None] * len(jobs),
             "loss_c": [None] * len(jobs),
             "bracket": [None] * len(jobs),
+            "gpu_milli": [None] * len(jobs),
         },
         schema=JOBS,
     )
@@ -105,6 +106,8 @@ def test_rows_are_put_in_canonical_order() -> None:
         ("jobs", "loss_a", -0.1, "loss_a is -0.1: expected 0 or more"),
         ("jobs", "loss_b", 0.0, "loss_b is 0.0: expected a positive number"),
         ("jobs", "bracket", -1, "bracket is -1: expected 0 to 1000000, or null"),
+        ("jobs", "gpu_milli", 0, "gpu_milli is 0: expected 1 to 1000, or null"),
+        ("jobs", "gpu_milli", 500, "expected 1000, since it is not a job of one GPU"),
         ("jobs", "loss_c", 0.1, "loss_a is None: expected a value, since the job has a loss curve"),
         ("apps", "app_id", "", "expected an id that is not empty"),
     ],

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 import numpy as np
 import polars as pl
 
+from themis.traces.schema import WHOLE_MILLI
+
 __all__ = ["OCCUPANCY", "occupancy"]
 
 OCCUPANCY: Mapping[str, type[pl.DataType]] = {
@@ -123,6 +125,9 @@ def _held(
     row = np.repeat(np.arange(leases.height), spans)
     part = np.arange(spans.sum()) - np.repeat(np.cumsum(spans) - spans, spans) + first[row]
     length = np.minimum(end[row], edges[part + 1]) - np.maximum(start[row], edges[part])
+    length = np.maximum(length, 0)
+    milli = leases.select(pl.col("gpus") * pl.col("gpu_milli")).to_series().to_numpy()
+    whole, rest = np.divmod(milli, WHOLE_MILLI)
     lane = leases.get_column("machine").replace_strict(
         lanes, list(range(len(lanes))), return_dtype=pl.Int64
     )
@@ -131,7 +136,7 @@ def _held(
             "lane": lane[row],
             "bin": part,
             "app_id": leases.get_column("app_id")[row],
-            "gpu_us": np.maximum(length, 0) * leases.get_column("gpus").to_numpy()[row],
+            "gpu_us": length * whole[row] + length * rest[row] // WHOLE_MILLI,
         }
     )
     return (

@@ -17,7 +17,7 @@ app_id                                    its app; an app of its own if absent
 user, tenant, profile, stopping, weight,  as in :data:`themis.traces.schema.APPS` and
 gpu_types, target_loss, checkpoint_s,     :data:`~themis.traces.schema.JOBS`
 status, iterations, loss_a, loss_b,
-loss_c, bracket
+loss_c, bracket, gpu_milli
 app_max_gpus                              most GPUs of the whole app
 ========================================  ==========================================================
 
@@ -49,6 +49,7 @@ from themis.traces.native_tables import (
     named_columns,
     nothing,
     read_apps,
+    shares,
     stopping,
     table_rows,
     weights,
@@ -57,7 +58,7 @@ from themis.traces.native_tables import (
 from themis.traces.reader import Input, Reader, choice, workload_from_rows
 from themis.traces.rows import Floats, RowChecks
 from themis.traces.same_ids import each_id_once
-from themis.traces.schema import APP_ATTRIBUTES, MAX_TIME_S, apps_from_jobs
+from themis.traces.schema import APP_ATTRIBUTES, MAX_TIME_S, WHOLE_MILLI, apps_from_jobs
 from themis.traces.source import digest
 from themis.traces.spans import UNITS, doubt_seconds, from_zero, open_ends, reject_outside
 from themis.workload import TraceSource, Workload
@@ -89,6 +90,7 @@ _JOB_NAMES: Mapping[str, tuple[str, ...]] = {
     "loss_b": ("loss_b",),
     "loss_c": ("loss_c",),
     "bracket": ("bracket",),
+    "gpu_milli": ("gpu_milli",),
 }
 _TEXTS = ("user", "tenant", "profile", "gpu_types", "status")
 _NO_UNIT = {"submit", "duration", "start", "end"}
@@ -176,7 +178,16 @@ class _JobTable:
         rows = each_id_once(
             self.gathered,
             unique="job_id",
-            content=[*content, "weight", "stopping", "checkpoint_s", *_TEXTS, *LIMITS, *LEARNING],
+            content=[
+                *content,
+                "weight",
+                "stopping",
+                "checkpoint_s",
+                *_TEXTS,
+                *LIMITS,
+                *LEARNING,
+                "gpu_milli",
+            ],
         )
         if self.ends is not None and "still" in rows.columns:
             rows = self.ends.closed(rows)
@@ -202,14 +213,9 @@ class _JobTable:
             still = reject_outside(checks, *places)
         submit_s = checks.number(at["submit_s"]) * self._scale("submit_s")
         checks.reject(np.abs(submit_s) > MAX_TIME_S, "number too large", at["submit_s"])
-        gang = checks.gpus(at["gang_size"])
-        serial_s, work = self._work(checks, gang)
-        max_gpus = gang
-        if "max_gpus" in at:
-            given = checks.gpus(at["max_gpus"], required=False)
-            max_gpus = np.where(np.isnan(given), gang, given)
-            checks.reject(max_gpus < gang, "max_gpus below the gang", at["max_gpus"])
-            checks.reject((gang == 0) & (max_gpus > 0), "max_gpus without a gang", at["max_gpus"])
+        gang, max_gpus, milli = self._sizes(checks)
+        share = milli.fill_null(WHOLE_MILLI).to_numpy() / WHOLE_MILLI
+        serial_s, work = self._work(checks, gang * share)
         columns: dict[str, pl.Series | Floats] = {
             "job_id": job_id,
             "submit_s": submit_s,
@@ -222,6 +228,7 @@ class _JobTable:
             "checkpoint_s": self._checkpoints(checks),
             **app_limits(checks, at, cap="app_max_gpus", gang=gang),
             **learning(checks, at),
+            "gpu_milli": milli,
         }
         if "end_s" in at and not {"serial_time_s", "duration_s"} & set(at):
             ended = checks.number(at["end_s"], required=False)
@@ -236,8 +243,23 @@ class _JobTable:
             columns[name] = checks.text(at[name]) if name in at else nothing(checks, pl.String())
         self.gathered.add(checks, columns, work)
 
+    def _sizes(self, checks: RowChecks) -> tuple[Floats, Floats, pl.Series]:
+        """GPUs that each job needs and can use, and the thousandths that it uses of one."""
+        at = self.at
+        gang, milli = checks.gpus(at["gang_size"]), shares(checks, at)
+        max_gpus = gang
+        if "max_gpus" in at:
+            given = checks.gpus(at["max_gpus"], required=False)
+            max_gpus = np.where(np.isnan(given), gang, given)
+            checks.reject(max_gpus < gang, "max_gpus below the gang", at["max_gpus"])
+            checks.reject((gang == 0) & (max_gpus > 0), "max_gpus without a gang", at["max_gpus"])
+        if "gpu_milli" in at:
+            several = (milli < WHOLE_MILLI).fill_null(value=False).to_numpy() & (max_gpus != 1)
+            checks.reject(several, "fraction of several GPUs", at["gpu_milli"])
+        return gang, max_gpus, milli
+
     def _work(self, checks: RowChecks, gang: Floats) -> tuple[Floats, Floats]:
-        """Work as the workload keeps it, and GPU-seconds, of each row."""
+        """Work as the workload keeps it, and GPU-seconds, of each row; `gang` counts shares."""
         at = self.at
         if "serial_time_s" in at:
             serial_s = checks.seconds(at["serial_time_s"], limit_s=np.inf)

@@ -14,7 +14,7 @@ from themis.expansion import check_parquet
 from themis.traces.gathered import Gathered
 from themis.traces.reader import Input, csv_rows, unused_columns
 from themis.traces.rows import Floats, RowChecks
-from themis.traces.schema import MAX_GPUS, MAX_WORK_GPU_S, STOPPING
+from themis.traces.schema import MAX_GPUS, MAX_WORK_GPU_S, STOPPING, WHOLE_MILLI
 from themis.workload_files import WORKLOAD_SCHEMA_VERSION
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "named_columns",
     "nothing",
     "read_apps",
+    "shares",
     "stopping",
     "table_rows",
     "weights",
@@ -200,6 +201,17 @@ def learning(checks: RowChecks, at: Mapping[str, str]) -> dict[str, pl.Series]:
     named = next((at[name] for name in names[1:] if name in at), "")
     checks.reject((some & ~whole).to_numpy(), "loss curve incomplete", named)
     return found
+
+
+def shares(checks: RowChecks, at: Mapping[str, str]) -> pl.Series:
+    """Read the thousandths of its GPU that each job uses; null: all."""
+    if "gpu_milli" not in at:
+        return nothing(checks, pl.Int64())
+    found = _optional(checks, at["gpu_milli"])
+    bad = (found % 1 != 0) | ~found.is_between(1, WHOLE_MILLI)
+    expected = f"gpu_milli not from 1 to {WHOLE_MILLI}"
+    checks.reject(bad.fill_null(value=False).to_numpy(), expected, at["gpu_milli"])
+    return found.cast(pl.Int64, strict=False)
 
 
 def _optional(checks: RowChecks, column: str) -> pl.Series:

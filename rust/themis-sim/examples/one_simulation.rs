@@ -69,6 +69,7 @@ fn workload(jobs: u32, gpus: u32) -> Result<Workload, themis_core::CoreError> {
             iterations: None,
             curve: None,
             bracket: 0,
+            gpu_milli: 1000,
         });
     }
     Ok(workload)

@@ -189,7 +189,7 @@ mod tests {
         let whole = Speeds::new(&[1.0, 4.0], true);
         let half = whole.of_share(0.5);
         let pace = |speeds: &Speeds, at: usize| speeds.on(TypeSet::one(at));
-        assert_eq!([0, 1].map(|at| pace(&half, at)), [0.125, 0.5]);
+        assert_eq!([0, 1].map(|at| pace(&half, at)).to_vec(), vec![0.125, 0.5]);
         assert_eq!((half.fastest(), Speeds::ALIKE.of_share(0.25).fastest()), (0.5, 0.25));
         assert_eq!(whole.of_share(1.0), whole);
         // The cluster has as many GPUs for it as for a whole job.
