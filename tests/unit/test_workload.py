@@ -154,7 +154,7 @@ def test_a_loss_curve_needs_iterations() -> None:
     with pytest.raises(TraceError, match="iterations is None: expected a value, since the job has"):
         Workload(apps=good.apps, jobs=good.jobs.with_columns(**curve))
     whole = Workload(apps=good.apps, jobs=good.jobs.with_columns(**curve, iterations=100))
-    assert whole.jobs.row(0)[-5:] == (100.0, 0.5, 1.0, 0.0, None)
+    assert whole.jobs.row(0)[-6:] == (100.0, 0.5, 1.0, 0.0, None, None)
 
 
 def test_bursts_become_apps() -> None:
