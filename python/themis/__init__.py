@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from themis.auction_outcome import AuctionOutcome
     from themis.auditing import AuditReport, audit
     from themis.bids import AppState, Bid, Offer
-    from themis.capacity import read_capacity
+    from themis.capacity_tables import read_capacity
     from themis.check import CheckReport
     from themis.cluster import Cluster
     from themis.comparing import compare
@@ -114,7 +114,7 @@ _HOMES = {
     "auction_outcome": ("AuctionOutcome",),
     "auditing": ("AuditReport", "audit"),
     "bids": ("AppState", "Bid", "Offer"),
-    "capacity": ("read_capacity",),
+    "capacity_tables": ("read_capacity",),
     "check": ("CheckReport",),
     "cluster": ("Cluster",),
     "comparing": ("compare",),

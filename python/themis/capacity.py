@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from os import PathLike
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from themis.arguments import path as path_argument
-from themis.errors import ClusterError, TraceError
+from themis.errors import ClusterError
 from themis.nearest import nearest
-from themis.traces.gathered import Gathered
-from themis.traces.helios_capacity import capacity_by_day, is_capacity
-from themis.traces.native_tables import table_rows
-from themis.traces.reader import Input
 from themis.traces.schema import MAX_TIME_S
 
 __all__ = [
@@ -25,7 +19,7 @@ __all__ = [
     "capacity_columns",
     "checked_capacity",
     "no_changes",
-    "read_capacity",
+    "whole_rows",
 ]
 
 CAPACITY: dict[str, pl.DataType] = {
@@ -45,71 +39,7 @@ def no_changes() -> pl.DataFrame:
     return pl.DataFrame(schema=CAPACITY)
 
 
-def read_capacity(
-    path: str | PathLike[str], *, tenant: str | None = None, origin: str | None = None
-) -> pl.DataFrame:
-    """Return the capacity of a cluster over time, for :meth:`themis.Cluster.with_capacity`.
-
-    Parameters
-    ----------
-    path
-        A table (CSV or Parquet, plain or packed) with machine, at_s, gpus and optionally cause; or
-        Helios' ``cluster_gpu_number.csv``.
-    tenant
-        Helios: one virtual cluster; None for the whole cluster.
-    origin
-        Helios: ISO time of second 0, for example ``workload.source.origin``; None for the first
-        day.
-
-    Returns
-    -------
-    polars.DataFrame
-        machine (String), at_s (Float64: seconds on the workload's clock; negative before it), gpus
-        (Int64: what the machine has from then on) and, of a table, cause (String, one of
-        :data:`CAUSES`), sorted by (at_s, machine). Of Helios: a row a machine on the first day,
-        then a row a change; machines have the names of :func:`themis.read_cluster`, which makes the
-        largest day's cluster of the file.
-
-    Raises
-    ------
-    TraceError
-        The file cannot be read, is of another format, or has a row that is no change of capacity;
-        the message names file, line, column and value. Or the tenant or origin is unknown.
-    """
-    source = Input(path_argument("capacity: path", path))
-    if is_capacity(source):
-        return capacity_by_day(source, tenant=tenant, origin=origin)
-    if tenant is not None or origin is not None:
-        raise TraceError(f"{source.name}: tenant and origin are for capacities by day: leave them")
-    return _table(source)
-
-
-def _table(source: Input) -> pl.DataFrame:
-    missing = [name for name in ("machine", "at_s", "gpus") if name not in source.columns]
-    if missing:
-        raise TraceError(
-            f"{source.name}: column {missing[0]!r} is missing: expected machine, at_s, gpus and "
-            f"cause, found {source.describe()}"
-        )
-    known = {name: name for name in CAPACITY if name in source.columns}
-    gathered = Gathered(source.name, "line" if source.kind == "csv" else "row")
-    frames = [no_changes()]
-    for checks in table_rows(source, gathered, known):
-        columns = {"machine": checks.text("machine", required=True)}
-        at_s, gpus = checks.number("at_s"), checks.gpus("gpus")
-        checks.reject(np.abs(at_s) > MAX_TIME_S, "number too large", "at_s")
-        if "cause" in known:
-            columns["cause"] = checks.text("cause").fill_null("planned")
-            odd = ~columns["cause"].is_in(CAUSES)
-            checks.reject(odd.to_numpy(), f"none of {', '.join(CAUSES)}", "cause")
-        checks.refuse_any(source.name, gathered.row_word)
-        frame = pl.DataFrame(columns).with_columns(at_s=pl.Series(at_s), gpus=pl.Series(gpus))
-        frame = frame.filter(pl.Series(checks.good)).with_columns(pl.col("gpus").cast(pl.Int64))
-        frames.append(_whole(frame))
-    return pl.concat(frames).sort("at_s", "machine")
-
-
-def _whole(frame: pl.DataFrame) -> pl.DataFrame:
+def whole_rows(frame: pl.DataFrame) -> pl.DataFrame:
     """Return all columns in order; a change is planned unless its row says otherwise."""
     if "cause" not in frame.columns:
         frame = frame.with_columns(cause=pl.lit("planned"))
@@ -145,7 +75,7 @@ def checked_capacity(frame: pl.DataFrame, machines: pl.DataFrame) -> pl.DataFram
     if gpus.dtype == pl.Boolean or (gpus.dtype.is_float() and (gpus % 1 != 0).any()):
         raise ClusterError("capacity: gpus is no whole number: expected GPUs of the machine")
     try:
-        full = _whole(frame)
+        full = whole_rows(frame)
     except pl.exceptions.PolarsError as error:
         raise ClusterError(f"capacity: {str(error).splitlines()[0]}") from error
     most = dict(machines.select("machine", "gpus").iter_rows())

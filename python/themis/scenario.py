@@ -221,7 +221,7 @@ class Scenario(BaseModel):
         """
         import polars as pl  # noqa: PLC0415 - a scenario is checked without it
 
-        from themis.capacity import read_capacity  # noqa: PLC0415 - the same
+        from themis.capacity_tables import read_capacity  # noqa: PLC0415 - the same
         from themis.cluster import Cluster  # noqa: PLC0415 - the same
         from themis.machine_lists import read_cluster  # noqa: PLC0415 - the same
 

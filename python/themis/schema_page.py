@@ -16,8 +16,8 @@ from themis.traces.schema import (
     NULLABLE,
     STATUSES,
     STOPPING,
+    WORKLOAD_SCHEMA_VERSION,
 )
-from themis.workload_files import WORKLOAD_SCHEMA_VERSION
 
 __all__ = ["schema_page"]
 

@@ -10,11 +10,9 @@ import polars as pl
 
 from themis.atomic_file import new_file
 from themis.errors import TraceError
+from themis.traces.schema import WORKLOAD_SCHEMA_VERSION
 
-__all__ = ["FORMS", "WORKLOAD_SCHEMA_VERSION", "write_tables"]
-
-WORKLOAD_SCHEMA_VERSION = 3
-"""Version of the Parquet files."""
+__all__ = ["FORMS", "write_tables"]
 
 _METADATA_KEY = "themis.workload"
 

@@ -10,7 +10,8 @@ import pytest
 from click.testing import CliRunner
 from polars.testing import assert_frame_equal
 
-from themis.capacity import CAUSES, read_capacity
+from themis.capacity import CAUSES
+from themis.capacity_tables import read_capacity
 from themis.cli.root import cli
 from themis.cluster import Cluster
 from themis.errors import ClusterError, ScenarioError, TraceError

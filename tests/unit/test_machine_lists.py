@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from themis.capacity import read_capacity
+from themis.capacity_tables import read_capacity
 from themis.cluster import Cluster
 from themis.errors import ClusterError, TraceError
 from themis.machine_lists import MACHINE_FORMATS, read_cluster

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from themis.capacity import read_capacity
+from themis.capacity_tables import read_capacity
 from themis.errors import ClusterError, TraceError
 from themis.machine_lists import read_cluster
 from themis.trace_check import check_trace

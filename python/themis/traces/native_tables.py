@@ -14,8 +14,13 @@ from themis.expansion import check_parquet
 from themis.traces.gathered import Gathered
 from themis.traces.reader import Input, csv_rows, unused_columns
 from themis.traces.rows import Floats, RowChecks
-from themis.traces.schema import MAX_GPUS, MAX_WORK_GPU_S, STOPPING, WHOLE_MILLI
-from themis.workload_files import WORKLOAD_SCHEMA_VERSION
+from themis.traces.schema import (
+    MAX_GPUS,
+    MAX_WORK_GPU_S,
+    STOPPING,
+    WHOLE_MILLI,
+    WORKLOAD_SCHEMA_VERSION,
+)
 
 __all__ = [
     "LEARNING",

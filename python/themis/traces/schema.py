@@ -23,11 +23,15 @@ __all__ = [
     "STATUSES",
     "STOPPING",
     "WHOLE_MILLI",
+    "WORKLOAD_SCHEMA_VERSION",
     "all_distinct",
     "apps_from_jobs",
     "canonical",
     "gpu_seconds",
 ]
+
+WORKLOAD_SCHEMA_VERSION = 3
+"""Version of these tables in Parquet files."""
 
 _S, _F, _I = pl.String(), pl.Float64(), pl.Int64()
 
