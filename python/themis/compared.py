@@ -80,7 +80,7 @@ class Compared:
         return pl.DataFrame(rows, schema={"policy": pl.String, "seeds": pl.Int64, **floats})
 
     def winners(self, baseline: str | None = None, *, by: Grouping = "policy") -> pl.DataFrame:
-        """Who finished sooner and later than under `baseline` (:func:`themis.paired.winners`).
+        """Who finished sooner or later than under `baseline` (:func:`themis.paired.winners`).
 
         Parameters
         ----------

@@ -233,7 +233,7 @@ class Settings(PolicySettings, RunSettings):
         ----------
         values
             Setting name to value, for example ``{"fairness_knob": 0.5, "payment": "none"}``.
-            Those of a ``preset`` (:data:`themis.presets.PRESETS`) stand where no other is given.
+            Those of a ``preset`` (:data:`themis.presets.PRESETS`) stand where none is given.
 
         Raises
         ------

@@ -74,8 +74,8 @@ def simulate(  # noqa: PLR0913 - the contract's signature
         or a function that makes one from an app's row of `workload.apps` (None: the built-in one).
     tenants
         What tenants of the workload are given, by name, such as ``{"vc1": {"weight": 2}}``
-        (:class:`themis.tenants.Tenant`; docs/simulation.md). Others have the defaults; None: apps
-        share as if they were all of one tenant.
+        (:class:`themis.tenants.Tenant`; docs/simulation.md). Others have the defaults; None:
+        apps share as if they were all of one tenant.
     audit
         Check the result by :func:`themis.auditing.audit` before it is returned.
     **settings

@@ -207,8 +207,8 @@ class Workload:
         ----------
         where
             A condition in SQL, such as ``"gang_size <= 8 AND status = 'completed'"``, or a polars
-            expression. It may name the columns of :data:`themis.conditions.CONDITION_COLUMNS`:
-            those of the job and of its app, ``duration_s`` (seconds at the gang) and ``app_jobs``
+            expression. It may name :data:`themis.conditions.CONDITION_COLUMNS`: columns
+            of the job and of its app, ``duration_s`` (seconds at the gang) and ``app_jobs``
             (jobs of its app). A job for which it is null is left out.
 
         Raises
@@ -276,8 +276,8 @@ class Workload:
             depends on the seed and its id only.
         models
             Instead: profiles by model name, for the names that the trace has put into ``profile``.
-            Names of built-in profiles are known (:func:`themis.profile_choice.profile_of_model`),
-            so ``{}`` will often do. Others stay as they are.
+            Built-in profiles are known (:func:`themis.profile_choice.profile_of_model`), so
+            ``{}`` will often do. Others stay as they are.
         seed
             From 0 to 2^64 - 1.
 
