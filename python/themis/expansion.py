@@ -8,7 +8,10 @@ import polars as pl
 
 from themis.errors import ThemisError
 
-__all__ = ["check_expansion", "check_parquet"]
+__all__ = ["PARQUET_ERRORS", "check_expansion", "check_parquet"]
+
+PARQUET_ERRORS = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
+"""What polars raises about Parquet files that are damaged; some damage makes it panic."""
 
 _FREE_BYTES = 256 << 20  # up to here a file may expand as it likes
 _MOST_FOLD = 200  # times its stored bytes, beyond that; logs of clusters reach 30

@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import polars as pl
-from polars.exceptions import PolarsError
 
 from themis.arguments import path as path_argument
 from themis.atomic_directory import check_version, json_text, new_directory, read_manifest
 from themis.errors import ThemisError
-from themis.expansion import check_parquet
+from themis.expansion import PARQUET_ERRORS, check_parquet
 from themis.metrics import Number, summarise
 from themis.metrics.by_tenant import tenant_table
 from themis.metrics.completion import COMPLETION_S
@@ -254,7 +253,7 @@ def _read_table(path: Path, name: str, rows: object) -> pl.DataFrame:
         version = pl.read_parquet_metadata(path).get(_VERSION_KEY)
         check_parquet(path, ThemisError)
         frame = pl.read_parquet(path)
-    except (PolarsError, OSError) as error:
+    except PARQUET_ERRORS as error:
         raise ThemisError(f"{path}: not a readable Parquet file: {error}") from error
     check_version(version, RESULT_SCHEMA_VERSION, path)
     if frame.height != rows:

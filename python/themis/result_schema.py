@@ -115,6 +115,15 @@ TABLES: Mapping[str, Mapping[str, pl.DataType]] = {
 }
 """Columns of each table, in their order in the files."""
 
+_NEVER_NULL = frozenset(
+    {
+        *("app_id", "job_id", "lease_id", "auction_id", "machine", "slot", "state"),
+        *("arrival_s", "submit_s", "at_s", "gang_size", "gpus", "offered_gpus"),
+        *("gpus_total", "gpus_used", "gpus_productive", "active_apps", "waiting_apps"),
+    }
+)
+_MOST = 9e12  # seconds or GPUs: their millionths fit into 64 bits
+
 
 def checked_frames(frames: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """All six tables in canonical column order and types.
@@ -151,7 +160,9 @@ def conform(table: str, frame: pl.DataFrame, *, where: str = "") -> pl.DataFrame
     Raises
     ------
     ThemisError
-        A column is missing, unknown or of another type, or holds NaN or infinity.
+        A column is missing, unknown or of another type, or holds NaN, infinity,
+        a null where there always is a value, or a time or
+        number of GPUs beyond all bounds.
     """
     schema = TABLES[table]
     name = where or f"result table {table!r}"
@@ -167,7 +178,7 @@ def conform(table: str, frame: pl.DataFrame, *, where: str = "") -> pl.DataFrame
         if not _widens(series.dtype, wanted):
             found = series.dtype
             raise ThemisError(f"{name}: column {column!r} has type {found}: expected {wanted}")
-        columns.append(_finite(series.cast(wanted), name))
+        columns.append(_sound(series.cast(wanted), name))
     return pl.DataFrame(columns)
 
 
@@ -181,11 +192,24 @@ def _widens(found: pl.DataType, wanted: pl.DataType) -> bool:
     return wanted == pl.Float64 and (found == pl.Float32 or found.is_integer())
 
 
-def _finite(series: pl.Series, name: str) -> pl.Series:
+def _sound(series: pl.Series, name: str) -> pl.Series:
+    wrong, expected = pl.Series([], dtype=pl.Boolean), ""
     if series.dtype == pl.Float64 and not series.is_finite().all():
-        row = (~series.is_finite()).arg_true()[0]
+        wrong, expected = ~series.is_finite(), "a finite number or null"
+    elif series.name in _NEVER_NULL and series.null_count():
+        wrong, expected = series.is_null(), "a value"
+    elif _is_bounded(series.name) and (series.abs() > _MOST).any():
+        wrong, expected = series.abs() > _MOST, f"at most {_MOST:g}"
+    if expected:
+        row = wrong.arg_true()[0]
         raise ThemisError(
-            f"{name}: column {series.name!r}, row {row}: {series[row]} where a finite number "
-            "or null was expected"
+            f"{name}: column {series.name!r}, row {row}: {series[row]} where {expected} was "
+            "expected"
         )
     return series
+
+
+def _is_bounded(name: str) -> bool:
+    """Whether a column holds seconds or GPUs, and not GPU-seconds."""
+    seconds = name.endswith("_s") and not name.endswith("gpu_s")
+    return seconds or name == "first_gpu_s" or name.startswith("gpus")

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from themis.errors import TraceError
-from themis.expansion import check_parquet
+from themis.expansion import PARQUET_ERRORS, check_parquet
 from themis.traces.gathered import Gathered
 from themis.traces.reader import Input, csv_rows, unused_columns
 from themis.traces.rows import Floats, RowChecks
@@ -94,7 +94,7 @@ def table_rows(source: Input, gathered: Gathered, known: dict[str, str]) -> Iter
     try:
         check_parquet(source.path, TraceError)
         frame = pl.read_parquet(source.path, columns=list(known.values()))
-    except (pl.exceptions.PolarsError, OSError) as error:
+    except PARQUET_ERRORS as error:
         raise TraceError(f"{source.name}: damaged Parquet file: {error}") from None
     yield RowChecks(_plain(source, frame), np.arange(1, frame.height + 1))
 
@@ -244,7 +244,7 @@ def written_about(path: Path) -> tuple[str | None, tuple[str, ...]]:
         about = json.loads(pl.read_parquet_metadata(path).get("themis.workload", "{}"))
         version = int(about.get("schema_version", 1))
         origin, notes = about.get("origin"), tuple(about.get("notes", ()))
-    except (pl.exceptions.PolarsError, OSError, ValueError, TypeError, AttributeError) as error:
+    except (*PARQUET_ERRORS, ValueError, TypeError, AttributeError) as error:
         raise TraceError(f"{path}: damaged Parquet file: {error}") from None
     if version > WORKLOAD_SCHEMA_VERSION:
         newest = WORKLOAD_SCHEMA_VERSION

@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from themis.errors import TraceError
+from themis.expansion import PARQUET_ERRORS
 from themis.traces.csvtext import SHAPE, CsvBlock, CsvHeader, csv_blocks, csv_header
 from themis.traces.gathered import Gathered, kept_problem
 from themis.traces.repairs import chosen
@@ -105,7 +106,7 @@ class Input:
         if self.kind == "parquet":
             try:
                 return tuple(pl.read_parquet_schema(self.path))
-            except (pl.exceptions.PolarsError, OSError) as error:
+            except PARQUET_ERRORS as error:
                 raise TraceError(f"{self.name}: damaged Parquet file: {error}") from None
         return ()
 
