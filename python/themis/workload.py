@@ -25,7 +25,7 @@ from themis.notebook import fact_table
 from themis.offered_load import offered_load
 from themis.profile_choice import mixed_profiles, profiles_by_model
 from themis.sampling import sampled
-from themis.traces.schema import MAX_GPUS, canonical, gpu_seconds
+from themis.traces.schema import MAX_GPUS, WHOLE_MILLI, canonical, gpu_seconds
 from themis.traces.trace_source import TraceSource
 from themis.workload_files import write_tables
 
@@ -231,7 +231,8 @@ class Workload:
         """Let every job run on fewer or more GPUs than its gang, with the same GPU-seconds of work.
 
         A job of g GPUs then needs ``max(1, ceil(min_factor * g))`` of them at once and can use
-        ``max_factor * g``, rounded down; jobs without GPUs stay as they are.
+        ``max_factor * g``, rounded down; jobs without GPUs or with a fraction of one stay as they
+        are.
 
         Raises
         ------
@@ -243,12 +244,13 @@ class Workload:
             "elastic: max_factor", max_factor, "1 or more", lambda value: 1 <= value <= MAX_GPUS
         )
         gang = pl.col("gang_size")
+        bends = (gang > 0) & (pl.col("gpu_milli").fill_null(WHOLE_MILLI) == WHOLE_MILLI)
         # a hundred-millionth makes 0.1 x 30 three GPUs, not four
         least = (gang * low - 1e-8).ceil().clip(1).cast(pl.Int64)
         most = (gang * high + 1e-8).floor().clip(upper_bound=MAX_GPUS).cast(pl.Int64)
         jobs = self.jobs.with_columns(
-            pl.when(gang > 0).then(least).otherwise(0).alias("gang_size"),
-            pl.when(gang > 0).then(most).otherwise(0).alias("max_gpus"),
+            pl.when(bends).then(least).otherwise(gang).alias("gang_size"),
+            pl.when(bends).then(most).otherwise("max_gpus").alias("max_gpus"),
         )
         what = f"elastic(min_factor={low:g}, max_factor={high:g})"
         return self._derived(self.apps, jobs, f"{what}: {self._changed(jobs)}")

@@ -40,11 +40,12 @@ def some(tmp_path: Path, *kinds: str) -> Path:
 def test_the_tables_together_make_the_jobs() -> None:
     workload = read_trace(DATA)
     assert workload.source.format == "pai"
-    # j1: 3 workers of half a GPU take 3, from 112 to the end of its ps; j3: no instance, its tasks
+    # j1: 3 workers of half a GPU take 3, from 112 to the end of its ps; j2: one, and a quarter;
+    # j3: no instance, its tasks
     assert jobs(workload, "app_id", "status", "profile") == [
         ("j3", 90.0, (300 - 92) * 5.0, 5, "j3", "completed", None),
         ("j1", 100.0, (395 - 112) * 3.0, 3, "u1/g1", "completed", "resnet"),
-        ("j2", 120.0, 20.0, 1, "u1/g1", "failed", "bert"),
+        ("j2", 120.0, 0.25 * 20.0, 1, "u1/g1", "failed", "bert"),
     ]
     apps = workload.apps.select("app_id", "user", "gpu_types").rows()
     assert apps == [("j3", "u2", "P100|T4"), ("u1/g1", "u1", "MISC")]
@@ -55,13 +56,13 @@ def test_the_tables_together_make_the_jobs() -> None:
         (7, "missing value", "start_time", None),
     ]
     problems = {p.name: p.values for p in workload.source.report.problems if not p.rejected}  # type: ignore[union-attr]
-    assert problems == {"fraction of a GPU": ("1.5", "0.25"), "ends with the trace": ()}
+    assert problems == {"fraction of a GPU": ("1.5",), "ends with the trace": ()}
     assert "3 instances lack a start or an end" in notes(workload)[1]
     assert notes(workload)[0] == (
         f"{DATA / 'pai_task_table.csv'}: 1 rows could not be used; the first is line 9: "
         "not a number x"
     )
-    added = (395 - 112) * 1.5 + 20 * 0.75
+    added = (395 - 112) * 1.5
     assert f"add {added:,.0f} GPU-seconds" in notes(workload)[-1]
 
 

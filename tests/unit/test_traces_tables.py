@@ -78,24 +78,30 @@ def test_acme_offsets_are_honoured_and_the_stated_duration_is_not_believed() -> 
     assert report_of(seren).notes == ()
 
 
-def test_openb_pods_take_whole_gpus_for_fractions() -> None:
+def test_openb_pods_keep_their_fractions_of_gpus() -> None:
     workload = read_trace(DATA / "openb.csv")
     assert jobs(workload, "status") == [
         ("pod-0", 0.0, 100.0, 1, "unknown"),
-        ("pod-1", 5.0, 15.0, 1, "completed"),
+        ("pod-1", 5.0, 0.46 * 15.0, 1, "completed"),
         ("pod-2", 7.0, 80.0, 8, "failed"),
         ("pod-3", 9.0, 10.0, 0, "completed"),
     ]
     assert left_out(workload) == [(6, "never scheduled", "name")]
-    assert kept(workload) == {"no GPU": 1, "fraction of a GPU": 1, "unknown status": 1}
+    assert workload.jobs["gpu_milli"].to_list() == [None, 460, None, None]
+    assert report_of(workload).gpu_s_rows == report_of(workload).gpu_s_jobs == 100 + 6.9 + 80
+    assert kept(workload) == {"no GPU": 1, "unknown status": 1}
     assert workload.apps["gpu_types"].to_list() == [None, "V100M16|V100M32", None, None]
     assert workload.apps["tenant"].to_list() == ["LS", "BE", "Guaranteed", "Burstable"]
+    whole = read_trace(DATA / "openb.csv", fractions="round_up")
+    assert jobs(whole, "status")[1] == ("pod-1", 5.0, 15.0, 1, "completed")
+    assert whole.jobs["gpu_milli"].null_count() == 4
+    assert kept(whole) == {"no GPU": 1, "fraction of a GPU": 1, "unknown status": 1}
     assert "whole GPUs for fractions add 8 GPU-seconds to the work of the jobs" in (
-        report_of(workload).notes
+        report_of(whole).notes
     )
-    exact = read_trace(DATA / "openb.csv", fractions="leave_out")
-    assert left_out(exact)[0] == (3, "fraction of a GPU", "gpu_milli")
-    assert exact.jobs.height == 3
+    without = read_trace(DATA / "openb.csv", fractions="leave_out")
+    assert left_out(without)[0] == (3, "fraction of a GPU", "gpu_milli")
+    assert without.jobs.height == 3
 
 
 def test_openb_lists_without_times_need_a_duration() -> None:
@@ -107,7 +113,7 @@ def test_openb_lists_without_times_need_a_duration() -> None:
     workload = read_trace(DATA / "openb_multigpu.csv", duration_s=60)
     assert jobs(workload) == [
         ("pod-0", 0.0, 60.0, 1),
-        ("pod-1", 0.0, 60.0, 1),
+        ("pod-1", 0.0, 0.46 * 60.0, 1),
         ("pod-2", 0.0, 480.0, 8),
     ]
 

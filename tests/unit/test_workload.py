@@ -273,3 +273,19 @@ def test_write_is_repeatable_and_leaves_no_part_behind(tmp_path: Path) -> None:
     assert read_trace(tmp_path).equals(jobs)
     with pytest.raises(TraceError, match="cannot be written"):
         jobs.write(tmp_path / "apps.parquet")
+
+
+def test_fractions_stay_as_they_are_where_others_bend() -> None:
+    load = workload(("a", 0, 1, "t"), ("b", 0, 2, "t"))
+    milli = pl.when(pl.col("job_id") == "a").then(500).cast(pl.Int64)
+    load = Workload(apps=load.apps, jobs=load.jobs.with_columns(gpu_milli=milli))
+    bent = load.elastic(max_factor=4).jobs.select("job_id", "gang_size", "max_gpus", "gpu_milli")
+    assert bent.rows() == [("a", 1, 1, 500), ("b", 2, 8, None)]
+
+
+def test_a_search_has_no_fractions() -> None:
+    good = workload(("a", 0, 1, "t"))
+    jobs = good.jobs.with_columns(gpu_milli=pl.lit(500, pl.Int64))
+    apps = good.apps.with_columns(stopping=pl.lit("successive_halving"))
+    with pytest.raises(TraceError, match="gpu_milli is 500: expected 1000, since its app searches"):
+        Workload(apps=apps, jobs=jobs)

@@ -7,8 +7,7 @@ snapshot: most pods that say ``Running`` have an end all the same.
 Options
 -------
 fractions
-    Whether a pod with a fraction of a GPU takes a whole one, ``"round_up"`` (default), or is left
-    out, ``"leave_out"``.
+    As in :func:`themis.traces.tabular.read_table`.
 duration_s
     Seconds that every pod runs, all submitted at 0: only for the lists without times
     (``openb_pod_list_multigpu20`` and so on), which cannot be read without it.

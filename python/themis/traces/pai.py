@@ -2,11 +2,11 @@
 
 The tables are CSV files without headers, read together from one folder. A job is submitted at
 ``start_time`` of the job table. Its GPUs are those of all instances of its tasks: ``inst_num`` x
-``plan_gpu`` / 100, where every instance takes whole GPUs unless `fractions` says otherwise. It runs
-from its first to its last instance; without the instance table task by task, else from its
-submission. Jobs of one user with one ``group`` tag are an app; ``workload`` is the placement
-profile, ``gpu_type`` of its tasks the GPU type. Times are shifted by an unknown constant and read
-as seconds; 0 means missing.
+``plan_gpu`` / 100; a job of one instance may use a fraction of a GPU, several instances take whole
+GPUs each. It runs from its first to its last instance; without the instance table task by task,
+else from its submission. Jobs of one user with one ``group`` tag are an app; ``workload`` is the
+placement profile, ``gpu_type`` of its tasks the GPU type. Times are shifted by an unknown constant
+and read as seconds; 0 means missing.
 
 Without the job table, jobs are those that tasks or instances name, submitted when the first starts.
 

@@ -18,6 +18,7 @@ from themis.errors import TraceError
 from themis.traces.attempts import merge_attempts
 from themis.traces.csvtext import CsvHeader
 from themis.traces.endings import endings, unknown_words
+from themis.traces.fractions import FRACTIONS, ROUNDED_UP, shares
 from themis.traces.gathered import Gathered, kept_problem
 from themis.traces.reader import (
     Input,
@@ -33,7 +34,7 @@ from themis.traces.repairs import given
 from themis.traces.report import Problem
 from themis.traces.rows import Floats, RowChecks
 from themis.traces.same_ids import each_id_once
-from themis.traces.schema import MAX_GPUS, MAX_TIME_S
+from themis.traces.schema import MAX_GPUS, MAX_TIME_S, WHOLE_MILLI
 from themis.traces.spans import UNITS, doubt_seconds, from_zero, open_ends, reject_outside
 from themis.traces.stamps import Clock, since_first
 from themis.workload import TraceSource, Workload
@@ -41,13 +42,6 @@ from themis.workload import TraceSource, Workload
 __all__ = ["Duration", "Table", "read_table", "table_reader"]
 
 Duration = Callable[[RowChecks, Floats], Floats]
-
-_FRACTION = Problem(
-    "fraction of a GPU",
-    action="kept: takes whole GPUs for its duration",
-    repairs=("fraction_of_a_gpu=leave_out",),
-)
-_FRACTIONS = ("round_up", "leave_out")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,8 +174,8 @@ def read_table(
     """Read files of the format that `table` describes; `notes` come first in the report.
 
     The options are those of :attr:`Table.options`: ``timezone`` (see
-    :class:`~themis.traces.stamps.Clock`) or ``unit``, and ``fractions``: whether a job that asks
-    for a fraction of a GPU takes a whole one (``"round_up"``) or is left out (``"leave_out"``).
+    :class:`~themis.traces.stamps.Clock`) or ``unit``, and ``fractions``, one of
+    :data:`~themis.traces.fractions.FRACTIONS`: what jobs take that ask for fractions of GPUs.
     """
     reading = _Reading(table, source, options)
     reading.gathered.notes.extend(notes)
@@ -201,8 +195,8 @@ class _Reading:
         self.clock = Clock(options.get("timezone"), name) if table.unit is None else None
         fractions = options.get("fractions")
         if fractions is None:
-            fractions = given("fraction of a GPU") or _FRACTIONS[0]
-        self.fractions = choice(name, "fractions", fractions, _FRACTIONS)
+            fractions = given("fraction of a GPU") or FRACTIONS[0]
+        self.fractions = choice(name, "fractions", fractions, FRACTIONS)
         self.gathered = Gathered(name)
         self.ends = open_ends() if table.start and table.end and not table.duration else None
         self.lying = 0
@@ -242,9 +236,13 @@ class _Reading:
         columns["submit"] = submit = self._submit(checks)
         gang, asked = self._gpus(checks)
         duration_s, ended = self._duration(checks, gang)
-        work = duration_s * gang
+        milli = shares(gang, asked if self.fractions == "keep" else gang)
+        used = milli.to_numpy() / WHOLE_MILLI  # NaN where GPUs are used whole
+        asked, used = np.where(np.isnan(used), (asked, gang), used)
+        work = duration_s * used
         checks.work(self._blamed, work)
         columns["gang_size"] = gang
+        columns["gpu_milli"] = milli
         columns["serial_time_s"] = np.where(gang > 0, work, duration_s)
         columns["asked_gpus"] = asked
         columns["whole_gpu_s"] = work - duration_s * asked
@@ -385,8 +383,9 @@ class _Reading:
     def _kept(self, rows: pl.DataFrame) -> Iterator[Problem]:
         table = self.table
         if self._fraction is not None:
-            problem = replace(_FRACTION, column=self._fraction)
-            yield kept_problem(rows, pl.col("asked_gpus") != pl.col("gang_size"), problem, "asked")
+            problem = replace(ROUNDED_UP, column=self._fraction)
+            rounded = (pl.col("asked_gpus") != pl.col("gang_size")) & pl.col("gpu_milli").is_null()
+            yield kept_problem(rows, rounded, problem, "asked")
         if table.status is not None:
             yield unknown_words(rows, table.status)
         if table.assumed is not None:
