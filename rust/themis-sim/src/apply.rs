@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::error::SimError;
 use crate::policy::{Grant, Plan, Wishes};
 use crate::settle::settle;
-use crate::sharing::{seat, vacate};
+use crate::sharing::{dismiss, seat, vacate};
 use crate::state::{JobPhase, State};
 use crate::tenure::{EndedBy, Tenure};
 use crate::view::View;
@@ -189,6 +189,8 @@ pub(crate) fn carry_out(
     state.expired.clear();
     let needed = moves.iter().flat_map(|(.., mine)| mine).flat_map(|grant| grant.bundle.iter());
     let mut evicted = vacate(state, &lapsed, &needed.collect(), leases);
+    let renewed = moves.iter().flat_map(|(_, kept, _)| kept).chain(&lapsed);
+    dismiss(state, &renewed.copied().collect::<Vec<u32>>());
     let mut granted = Vec::new();
     for (job, mut gpus, mine) in moves {
         if state.workload.jobs[job as usize].is_fraction() && gpus.is_empty() {

@@ -77,6 +77,16 @@ impl State<'_> {
         each.map(room).collect()
     }
 
+    /// Whether the tenant of an app may hold so many GPUs more, beside all that it holds.
+    pub(crate) fn quota_allows(&self, app: u32, more: u32) -> bool {
+        if !self.quotas.any() {
+            return true;
+        }
+        let tenant = self.workload.apps[app as usize].tenant;
+        let held = self.held_by_tenant(true)[tenant as usize];
+        held + more <= self.quotas.at(tenant, self.now_us)
+    }
+
     /// Whether some tenant holds more than its quota.
     pub(crate) fn exceeds_quotas(&self) -> bool {
         let exceeds = |(tenant, held)| held > self.quotas.at(tenant, self.now_us);

@@ -33,7 +33,7 @@ fn join(state: &mut State<'_>, job: u32) -> Option<u32> {
     let spec = &state.workload.jobs[job as usize];
     let app = &state.apps[spec.app as usize];
     let has = state.jobs[job as usize].gpus.len() as u32;
-    if !spec.is_fraction() || app.gpus - has >= app.cap {
+    if !spec.is_fraction() || app.gpus - has >= app.cap || !state.quota_allows(spec.app, 1 - has) {
         return None;
     }
     let on_one_of = |types: TypeSet| {
@@ -61,8 +61,9 @@ pub(crate) fn vacate(
     let mut evicted = Vec::new();
     for gpu in lapsed {
         let slot = state.tenures.slot_of(*gpu);
-        if needed.in_slot(slot) > state.tenures.free().slot(slot) {
-            let seats = state.tenures.seats.on(*gpu).to_vec();
+        let seats = state.tenures.seats.on(*gpu).to_vec();
+        let heir_may = seats.first().is_some_and(|seat| state.quota_allows(seat.app, 0));
+        if needed.in_slot(slot) > state.tenures.free().slot(slot) || !heir_may {
             for seat in seats.iter().rev() {
                 state.give_up(seat.job, &[*gpu], EndedBy::Expired);
                 evicted.push(seat.job);
@@ -75,6 +76,20 @@ pub(crate) fn vacate(
         }
     }
     evicted
+}
+
+/// Sends guests away from GPUs with a new lease whose tenants hold more than their quotas: theirs is
+/// over too.
+pub(crate) fn dismiss(state: &mut State<'_>, renewed: &[u32]) {
+    for gpu in renewed {
+        let seats = state.tenures.seats.on(*gpu).to_vec();
+        for seat in seats.iter().skip(1).rev() {
+            if !state.quota_allows(seat.app, 0) {
+                state.give_up(seat.job, &[*gpu], EndedBy::Expired);
+                state.assign(seat.job, Vec::new());
+            }
+        }
+    }
 }
 
 /// Seats the jobs with shares that a decision leaves without their GPUs: first those with grants,
