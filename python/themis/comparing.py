@@ -121,8 +121,8 @@ def compare(  # noqa: PLR0913 - four inputs and three choices, all by keyword
         The policy that the others are compared with, one of `policies`; None: fifo if it is among
         them, else the first but themis.
     **settings
-        Settings, `profiles` and `agents`, as for `themis.simulate`. Agents must then be given as
-        a function, so that every run has new ones.
+        Settings, `profiles`, `tenants` and `agents`, as for `themis.simulate`. Agents must then be
+        given as a function, so that every run has new ones.
 
     Raises
     ------

@@ -134,7 +134,7 @@ POLICIES = (
     PolicyInfo(
         "drf",
         (),
-        "the smallest share of the GPUs first, step by step",
+        "the smallest share of the GPUs, over its fair share, first, step by step",
         "Ghodsi et al., NSDI 2011, with GPUs as the only resource",
         needs="GPUs held",
         optimises="equal shares at every instant",
@@ -142,7 +142,7 @@ POLICIES = (
     PolicyInfo(
         "static",
         (),
-        "each of N apps up to 1/N of the GPUs; what it does not use stands idle",
+        "each app up to its fair share (1/N) of the GPUs; what it does not use stands idle",
         "the partition that sharing has to beat: Mahajan et al., section 3",
         needs="number of apps",
         optimises="isolation",

@@ -108,6 +108,7 @@ def test_a_wait_for_ones_own_tenant_ends_without_its_quota(tmp_path: Path) -> No
     assert changes_of(found)["no quota for its tenant"] == 0.0
     assert found.smallest_change is not None
     assert found.smallest_change["kind"] == "quota"
+    assert "Tenant 'x' then held 1 GPU of a quota of 1." in found.why
 
 
 def test_who_starts_at_once_has_nothing_to_gain(queue: themis.Workload) -> None:

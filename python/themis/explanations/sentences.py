@@ -44,6 +44,7 @@ def sentences(
     else:
         lines.append(_wait(run, subject, moment.span))
         lines.append(f"Meanwhile {held_by(moment.holders)}.")
+        lines += _quota(run, subject, moment.span)
     lines.append(_rule(run))
     lines += _decided(run, subject, moment, winners)
     if changes is not None:
@@ -75,6 +76,24 @@ def _wait(run: Result, subject: Subject, span: Span) -> str:
     open_end = " (the end of the run)" if span.to_s >= run_end_s(run) else ""
     when = f"from {_clock(span.from_s)} to {_clock(span.to_s)}{open_end}"
     return f"{which}: {duration(span.length_s, gap=' ')}, {when}."
+
+
+def _quota(run: Result, subject: Subject, span: Span) -> Iterator[str]:
+    """Say what its tenant held of its quota when it began to wait."""
+    tenant = subject.app["tenant"]
+    given = run.manifest.get("tenants")
+    table = given.get(tenant) if isinstance(given, dict) else None
+    steps = (table or {}).get("quota_gpus") or ()
+    now = [gpus for since_s, gpus in steps if since_s <= span.from_s]
+    if now:
+        mine = run.apps.filter(pl.col("tenant") == tenant).get_column("app_id")
+        held = run.leases.filter(
+            pl.col("app_id").is_in(mine.implode()),
+            pl.col("start_s") <= span.from_s,
+            pl.col("end_s") > span.from_s,
+        )
+        gpus = counted(int(held.get_column("gpus").sum()), "GPU")
+        yield f"Tenant {tenant!r} then held {gpus} of a quota of {now[-1]}."
 
 
 def _rule(run: Result) -> str:

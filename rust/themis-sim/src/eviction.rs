@@ -86,7 +86,7 @@ pub(crate) fn take_back(state: &mut State<'_>, loss: &Loss) {
 /// # Errors
 /// As [`review`].
 pub(crate) fn fail_hopeless(state: &mut State<'_>, leases: bool) -> Result<(), SimError> {
-    if !state.capacity.changes() && !state.quotas.any() {
+    if !state.capacity.changes() && !state.quotas.change_at(state.now_us) {
         return Ok(());
     }
     let is_hopeless = |job: u32| !state.can_run_from(state.now_us, job);

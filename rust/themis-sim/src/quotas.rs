@@ -37,6 +37,11 @@ impl Quotas {
         self.changes.get(self.changes.partition_point(|at_us| *at_us <= now_us)).copied()
     }
 
+    /// Whether one changes at this instant.
+    pub(crate) fn change_at(&self, at_us: i64) -> bool {
+        self.changes.binary_search(&at_us).is_ok()
+    }
+
     fn from(&self, tenant: u32, at_us: i64) -> impl Iterator<Item = u32> {
         let steps = self.steps.get(tenant as usize).map_or(&[][..], Vec::as_slice);
         let next = steps.partition_point(|(from_us, _)| *from_us <= at_us);
@@ -114,7 +119,7 @@ mod tests {
         assert_eq!(at(29), (0, 2, Some(30)));
         assert_eq!(at(30), (2, 2, None));
         assert_eq!((quotas.at(1, 30), quotas.at(2, 19), quotas.at(2, 20)), (ANY, ANY, 7));
-        assert!(quotas.any());
+        assert!(quotas.any() && quotas.change_at(20) && !quotas.change_at(21));
         assert!(!Quotas::new(&[tenant(&[])]).any());
     }
 }
