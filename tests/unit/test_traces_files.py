@@ -113,6 +113,9 @@ def test_no_usable_row_is_an_error(tmp_path: Path) -> None:
         r"\(first at line 2, for example '-4'\)",
     ):
         read_trace(path)
+    path.write_text("id,submit,gpus,duration\na,0,1,4,5,6\n")
+    with pytest.raises(TraceError, match=r"1 have too many fields \(first at line 2"):
+        read_trace(path)
     path.write_text("id,submit,gpus,duration\n")
     with pytest.raises(TraceError, match="no rows after the header"):
         read_trace(path)
