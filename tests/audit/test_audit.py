@@ -183,6 +183,30 @@ def test_every_rule_finds_some_forgery() -> None:
     assert {rule.name for rule in RULES} - forged == elsewhere
 
 
+@pytest.mark.parametrize(
+    ("table", "edit", "check"),
+    [
+        ("leases", plus("gpu_milli", 1, row=1), "no_gpu_is_used_twice"),
+        ("leases", plus("gpu_milli", -1, row=1), "gangs_are_whole"),
+        ("leases", plus("gpu_milli", -1, row=1), "gpu_seconds_add_up"),
+        ("leases", plus("gpu_milli", -500), "causes_fit_the_policy"),
+        ("leases", plus("gpu_first", 1), "use_is_that_of_the_leases"),
+        ("leases", plus("end_s", 1.0, row=1), "gpu_seconds_add_up"),
+        ("jobs", plus("gpu_milli", 1), "work_is_neither_lost_nor_invented"),
+        ("jobs", plus("gpu_s", 2e-6), "gpu_seconds_add_up"),
+        ("usage", plus("gpus_productive", -0.001), "gpu_seconds_of_use_add_up"),
+    ],
+)
+def test_forged_shares_of_gpus_are_found(table: str, edit: Edit, check: str) -> None:
+    jobs = [Job("a", 0, 1, 15, gpu_milli=500), Job("b", 0, 1, 10, gpu_milli=500)]
+    result = play("1x2", [*jobs, Job("c", 2, 1, 5)], "tiresias", lease_s=10.0)
+    cluster, load = Cluster.parse("1x2"), workload([*jobs, Job("c", 2, 1, 5)])
+    assert themis.audit(result, load, cluster).passed
+    frames = {**result.frames, table: edit(result.frames[table])}
+    report = themis.audit(Result(frames, result.manifest), load, cluster)
+    assert check in {broken.rule for broken in report.findings}
+
+
 def test_forged_auctions_are_found() -> None:
     result = sound("themis")
     for edit in (plus("winners", 100), plus("offered_gpus", 100), plus("objective", 100.0)):

@@ -432,3 +432,23 @@ def test_shares_of_a_gpu(tmp_path: Path) -> None:
         (5, "gpu_milli not from 1 to 1000", "gpu_milli", "0"),
         (6, "gpu_milli not from 1 to 1000", "gpu_milli", "0.5"),
     ]
+
+
+def test_fractional_numbers_of_gpus_are_shares_of_one(tmp_path: Path) -> None:
+    text = "id,submit,num_gpus,duration\na,0,0.25,100\nb,0,1.0,10\nc,0,1.5,10\nd,0,0.0001,10\n"
+    workload = table(tmp_path, text)
+    jobs = workload.jobs.select("job_id", "gang_size", "max_gpus", "serial_time_s", "gpu_milli")
+    assert jobs.rows() == [("a", 1, 1, 25.0, 250), ("b", 1, 1, 10.0, None)]
+    assert [row[:2] for row in rejected(workload)] == [
+        (4, "fraction of a GPU"),
+        (5, "fraction of a GPU"),
+    ]
+    whole = table(tmp_path, text, repair={"fraction_of_a_gpu": "round_up"}).jobs
+    assert whole.select("job_id", "gang_size", "serial_time_s", "gpu_milli").rows() == [
+        ("a", 1, 100.0, None),
+        ("b", 1, 10.0, None),
+        ("c", 2, 20.0, None),
+        ("d", 1, 10.0, None),
+    ]
+    bent = "id,submit,num_gpus,max_gpus,duration\na,0,0.25,2,100\nb,0,1,2,10\n"
+    assert rejected(table(tmp_path, bent)) == [(2, "fraction of several GPUs", "num_gpus", "0.25")]

@@ -13,6 +13,7 @@ from themis.explanations.spans import Span
 from themis.explanations.subject import Subject
 from themis.report.wording import duration
 from themis.result import Result
+from themis.traces.schema import WHOLE_MILLI
 
 __all__ = [
     "TIMELINE",
@@ -39,6 +40,7 @@ _CAUSES = {
     "policy": "granted by the policy",
     "renewal": "granted for another lease",
     "reservation": "set aside for it",
+    "shared": "beside another fraction of a GPU",
 }
 _LOSSES = {
     "expired": "their lease ended",
@@ -56,6 +58,7 @@ _FATES = {
     "no_useful_bundle": "nothing useful on offer",
     "outbid": "outbid",
 }
+_IN_GPUS = pl.col("gpus") * pl.col("gpu_milli") / WHOLE_MILLI
 _MANY_MACHINES, _MANY_WAITS, _NAMED = 4, 50, 3
 
 
@@ -118,7 +121,8 @@ def holders_of(result: Result, span: Span, *, without: str | None) -> pl.DataFra
             & (pl.col("end_s") > span.from_s)
             & pl.col("app_id").ne_missing(without)
         )
-        .select("app_id", gpu_us=(clipped * _US).round().cast(pl.Int64) * pl.col("gpus"))
+        .select("app_id", gpu_us=(clipped * _US).round().cast(pl.Int64) * _IN_GPUS)
+        .with_columns(pl.col("gpu_us").round().cast(pl.Int64))
         .group_by("app_id")
         .agg(pl.col("gpu_us").sum())  # whole numbers: their sum has no order
         .sort("gpu_us", "app_id", descending=[True, False])
@@ -196,7 +200,8 @@ def _moves(leases: pl.DataFrame) -> Iterable[Event]:
 
 
 def _places(leases: pl.DataFrame) -> str:
-    gpus = counted(int(leases["gpus"].sum()), "GPU")
+    held = leases.select(_IN_GPUS.sum().round(3)).item()
+    gpus = counted(int(held), "GPU") if held == int(held) else f"{held:g} GPUs"
     machines = sorted(set(leases["machine"]))
     if len(machines) > _MANY_MACHINES:
         return f"{gpus} on {len(machines)} machines"

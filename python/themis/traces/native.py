@@ -45,11 +45,11 @@ from themis.traces.native_tables import (
     LIMITS,
     app_limits,
     find_table,
+    gangs,
     learning,
     named_columns,
     nothing,
     read_apps,
-    shares,
     stopping,
     table_rows,
     weights,
@@ -246,16 +246,16 @@ class _JobTable:
     def _sizes(self, checks: RowChecks) -> tuple[Floats, Floats, pl.Series]:
         """GPUs that each job needs and can use, and the thousandths that it uses of one."""
         at = self.at
-        gang, milli = checks.gpus(at["gang_size"]), shares(checks, at)
+        gang, milli = gangs(checks, at)
         max_gpus = gang
         if "max_gpus" in at:
             given = checks.gpus(at["max_gpus"], required=False)
             max_gpus = np.where(np.isnan(given), gang, given)
             checks.reject(max_gpus < gang, "max_gpus below the gang", at["max_gpus"])
             checks.reject((gang == 0) & (max_gpus > 0), "max_gpus without a gang", at["max_gpus"])
-        if "gpu_milli" in at:
-            several = (milli < WHOLE_MILLI).fill_null(value=False).to_numpy() & (max_gpus != 1)
-            checks.reject(several, "fraction of several GPUs", at["gpu_milli"])
+        several = (milli < WHOLE_MILLI).fill_null(value=False).to_numpy() & (max_gpus != 1)
+        blamed = at.get("gpu_milli", at["gang_size"])
+        checks.reject(several, "fraction of several GPUs", blamed)
         return gang, max_gpus, milli
 
     def _work(self, checks: RowChecks, gang: Floats) -> tuple[Floats, Floats]:

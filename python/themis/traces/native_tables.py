@@ -11,8 +11,10 @@ import polars as pl
 
 from themis.errors import TraceError
 from themis.expansion import PARQUET_ERRORS, check_parquet
+from themis.traces.fractions import shares
 from themis.traces.gathered import Gathered
 from themis.traces.reader import Input, csv_rows, unused_columns
+from themis.traces.repairs import given
 from themis.traces.rows import Floats, RowChecks
 from themis.traces.schema import (
     MAX_GPUS,
@@ -27,11 +29,11 @@ __all__ = [
     "LIMITS",
     "app_limits",
     "find_table",
+    "gangs",
     "learning",
     "named_columns",
     "nothing",
     "read_apps",
-    "shares",
     "stopping",
     "table_rows",
     "weights",
@@ -208,10 +210,22 @@ def learning(checks: RowChecks, at: Mapping[str, str]) -> dict[str, pl.Series]:
     return found
 
 
-def shares(checks: RowChecks, at: Mapping[str, str]) -> pl.Series:
-    """Read the thousandths of its GPU that each job uses; null: all."""
-    if "gpu_milli" not in at:
-        return nothing(checks, pl.Int64())
+def gangs(checks: RowChecks, at: Mapping[str, str]) -> tuple[Floats, pl.Series]:
+    """Read the GPUs of each job's gang, and the thousandths of its one GPU that it uses; null: all.
+
+    A gang of 0.5 is one GPU of which a job uses 500, unless a repair says what fractions become.
+    """
+    column = at["gang_size"]
+    if "gpu_milli" in at:
+        return checks.gpus(column), _milli(checks, at)
+    if given("fraction of a GPU") is not None:
+        return checks.gpus(column), nothing(checks, pl.Int64())
+    asked = checks.number(column)
+    milli = shares(np.ceil(asked), asked)
+    return np.ceil(checks.gpus(column, kept=milli.is_not_null().to_numpy())), milli
+
+
+def _milli(checks: RowChecks, at: Mapping[str, str]) -> pl.Series:
     found = _optional(checks, at["gpu_milli"])
     bad = (found % 1 != 0) | ~found.is_between(1, WHOLE_MILLI)
     expected = f"gpu_milli not from 1 to {WHOLE_MILLI}"

@@ -209,12 +209,14 @@ class RowChecks:
         self.reject(found > limit_s, "number too large", column)
         return found
 
-    def gpus(self, column: str, *, required: bool = True) -> Floats:
-        """Whole, non-negative numbers of GPUs."""
+    def gpus(self, column: str, *, required: bool = True, kept: Mask | None = None) -> Floats:
+        """Whole, non-negative numbers of GPUs; fractions in the rows of `kept` stay."""
         found = self.number(column, required=required)
         self.reject(found < 0, "negative number of GPUs", column)
         self.reject(found > MAX_GPUS, "number too large", column)
         part = ~np.isnan(found) & (found != np.floor(found))
+        if kept is not None:
+            part &= ~kept
         if chosen("fraction of a GPU") != "round_up":
             self.reject(part, "fraction of a GPU", column)
             return found
