@@ -210,6 +210,9 @@ def _sound(series: pl.Series, name: str) -> pl.Series:
 
 
 def _is_bounded(name: str) -> bool:
-    """Whether a column holds seconds or GPUs, and not GPU-seconds."""
-    seconds = name.endswith("_s") and not name.endswith("gpu_s")
+    """Whether a column holds seconds or GPUs, and not GPU-seconds or an ideal time.
+
+    The ideal time of an app of little weight has no bound: nothing happens at it.
+    """
+    seconds = name.endswith("_s") and not name.endswith("gpu_s") and name != "t_id_s"
     return seconds or name == "first_gpu_s" or name.startswith("gpus")
