@@ -117,7 +117,7 @@ release-of:
 	  --python $(RELEASE)/$(KIND)/bin/python install --quiet $(ARTEFACT)
 	$(BUILD)/bin/python tools/release_check.py installed $(RELEASE)/$(KIND)/bin/python
 	$(BUILD)/bin/python -m pip --python $(RELEASE)/$(KIND)/bin/python install --quiet --group test
-	$(RELEASE)/$(KIND)/bin/pytest -q tests/contract tests/golden tests/e2e/test_simulations.py
+	$(RELEASE)/$(KIND)/bin/pytest -q -n auto tests/contract tests/golden tests/e2e/test_simulations.py
 
 .PHONY: docs
 docs: $(TEST)/wheel.stamp ## Build the documentation below target/docs; warnings are errors

@@ -22,7 +22,7 @@ KEYS: Mapping[tuple[str, ...], str] = {
         "paths format recognised sha256 rows jobs_read rejected problems jobs apps users tenants "
         "gpu_s first_s last_s span_s gangs notes clean passed censoring load"
     ),
-    ("run", *ON_8): "manifest summary path",
+    ("run", *ON_8): "manifest summary tenants path",
     ("run", *ON_8, "--print-scenario"): "schema_version seed cluster workload policy settings",
     ("compare", *ON_8, "--policies", "fifo,themis"): (
         "policies seeds complete baseline runs winners differences report"

@@ -71,7 +71,7 @@ def test_a_run_prints_its_metrics_and_leaves_a_result(
 @pytest.mark.usefixtures("trace")
 def test_json_is_one_document_on_stdout(themis: Themis) -> None:
     run = json.loads(done(themis("run", *ON_8, "--json")))
-    assert set(run) == {"manifest", "summary", "path"}
+    assert set(run) == {"manifest", "summary", "tenants", "path"}
     assert (run["path"], run["summary"]["jobs"], run["manifest"]["seed"]) == (None, 6, 0)
     both = json.loads(done(themis("compare", *ON_8, "--json", "--policies", "themis,fifo")))
     assert [one["policy"] for one in both["runs"]] == ["themis", "fifo"]
