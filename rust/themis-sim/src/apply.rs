@@ -9,6 +9,7 @@ use crate::sharing::{dismiss, seat, vacate};
 use crate::state::{JobPhase, State};
 use crate::tenure::{EndedBy, Tenure};
 use crate::view::View;
+use themis_core::SlotId;
 use themis_core::cluster::{Bundle, FreeSet, TypeSet};
 use themis_core::fairness::{FilterKey, OutsideOption};
 
@@ -19,7 +20,7 @@ pub(crate) fn check(
     plan: &Plan,
     policy: &str,
 ) -> Result<(), SimError> {
-    let mut free = offer.clone();
+    let mut taken: BTreeMap<SlotId, u32> = BTreeMap::new();
     let mut granted: Vec<(u32, u32)> = Vec::with_capacity(plan.grants.len());
     for grant in &plan.grants {
         let refuse = |problem: String| {
@@ -37,7 +38,7 @@ pub(crate) fn check(
         if !(grant.lease_fraction > 0.0 && grant.lease_fraction <= 1.0) {
             return refuse(format!("{} of a lease; more than 0, at most 1", grant.lease_fraction));
         }
-        let known = |slot: themis_core::SlotId| slot.index() < state.topology.slots();
+        let known = |slot: SlotId| slot.index() < state.topology.slots();
         if grant.bundle.is_empty() {
             return refuse("the grant names no GPU".into());
         }
@@ -45,12 +46,13 @@ pub(crate) fn check(
             if !known(slot) {
                 return refuse(format!("there is no slot {}", slot.0));
             }
-            let left = free.slot(slot);
+            let taken = taken.entry(slot).or_default();
+            let left = offer.slot(slot) - *taken;
             if gpus > left {
                 return refuse(format!("{gpus} GPUs of slot {}: {left} are on offer", slot.0));
             }
+            *taken += gpus;
         }
-        free.take(&grant.bundle);
         granted.push((grant.job, grant.bundle.gpus()));
     }
     granted.sort_unstable();
@@ -156,17 +158,16 @@ pub(crate) fn check_wishes(
     }
 }
 
-/// Carries out a checked plan: leases that ran out and were not granted again end, then the
-/// grants begin, then jobs move. Returns whether it leaves more to decide (see [`seat`]).
-pub(crate) fn carry_out(
-    state: &mut State<'_>,
-    offer: &FreeSet,
-    mut plan: Plan,
-    leases: bool,
-) -> bool {
+/// Rearranges a checked plan so that fewer jobs move.
+pub(crate) fn arrange(state: &State<'_>, offer: &FreeSet, plan: &mut Plan) {
     let view = View::new(state, offer);
     let jobs: Vec<_> = plan.grants.iter().map(|grant| view.job(grant.job)).collect();
     settle(offer, &mut plan.grants, &jobs);
+}
+
+/// Carries out a checked plan: leases that ran out and were not granted again end, then the
+/// grants begin, then jobs move. Returns whether it leaves more to decide (see [`seat`]).
+pub(crate) fn carry_out(state: &mut State<'_>, mut plan: Plan, leases: bool) -> bool {
     plan.grants.sort_by_key(|grant| grant.job);
 
     let mut touched: Vec<u32> = plan.grants.iter().map(|grant| grant.job).collect();

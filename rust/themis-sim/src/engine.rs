@@ -2,7 +2,9 @@
 //!
 //! One instant after the other: what ends, what arrives, what expires, then one decision.
 
-use crate::apply::{carry_out, check, check_wishes};
+use std::borrow::Cow;
+
+use crate::apply::{arrange, carry_out, check, check_wishes};
 use crate::capacity::Cluster;
 use crate::error::SimError;
 use crate::eviction::{change_capacity, fail_hopeless, take_back};
@@ -257,13 +259,20 @@ impl<'w> Engine<'w> {
         if state.tally.wanting == 0 || free.total() == 0 && state.expired.is_empty() {
             return Ok(false);
         }
-        let mut offer = free.clone().with_rooms(state.rooms());
+        let mut offer = Cow::Borrowed(free);
+        let rooms = state.rooms();
+        if !rooms.is_empty() {
+            offer = Cow::Owned(free.clone().with_rooms(rooms));
+        }
         for app in &state.expired {
             for job in &state.apps[*app as usize].open {
-                offer.give(&state.tenures.staying(&state.jobs[*job as usize].expired));
+                let expired = &state.jobs[*job as usize].expired;
+                if !expired.is_empty() {
+                    offer.to_mut().give(&state.tenures.staying(expired));
+                }
             }
         }
-        let plan = policy.decide(&View::new(state, &offer));
+        let mut plan = policy.decide(&View::new(state, &offer));
         let Ok(wishes) = policy.wishes() else {
             return Err(SimError::Undecided(policy.name().to_string()));
         };
@@ -272,11 +281,13 @@ impl<'w> Engine<'w> {
         if !plan.grants.is_empty() {
             self.idle_wakes = 0;
         }
+        arrange(state, &offer, &mut plan);
+        let offered = offer.total();
         if let Some(auction) = &plan.auction {
             let active = state.active.len() as u32;
-            state.log.auction(state.now_us, offer.total(), active, auction);
+            state.log.auction(state.now_us, offered, active, auction);
         }
-        let more = carry_out(state, &offer, plan, policy.leases());
+        let more = carry_out(state, plan, policy.leases());
         cut_leases(state);
         // An instant beyond the clock never comes.
         self.wake_us = wishes.wake_us.filter(|wake_us| *wake_us < LATEST_US);

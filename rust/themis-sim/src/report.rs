@@ -10,11 +10,12 @@ use themis_core::app::{AppState, Job, Profile, Speeds, Stopping};
 use themis_core::schedulers::{AppView, Chain, JobReport, Least, Piece, SchedulerKind};
 
 /// The log of a finished run.
-pub(crate) fn close(state: State<'_>) -> EventLog {
+pub(crate) fn close(mut state: State<'_>) -> EventLog {
     let apps = app_columns(&state);
     let jobs = job_columns(&state);
-    let end_us = state.now_us;
-    EventLog { apps, jobs, ..state.log.into_log(end_us) }
+    let (log, end_us) = (std::mem::take(&mut state.log), state.now_us);
+    drop(state); // by now the most of what the run takes
+    EventLog { apps, jobs, ..log.into_log(end_us) }
 }
 
 fn app_columns(state: &State<'_>) -> AppColumns {

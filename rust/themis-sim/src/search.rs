@@ -105,7 +105,8 @@ fn reuse(state: &mut State<'_>, app: u32, spare: Vec<u32>, leases: bool) {
     };
     let (over, mut spare): (Vec<u32>, Vec<u32>) = spare.into_iter().partition(due);
     state.release(&over, EndedBy::JobEnd);
-    if spare.is_empty() {
+    if spare.is_empty() || state.apps[app as usize].open.is_empty() {
+        state.release(&spare, EndedBy::JobEnd);
         return;
     }
     let free = FreeSet::of(Arc::clone(&state.topology), &state.tenures.bundle(&spare));

@@ -275,7 +275,7 @@ impl<'a> View<'a> {
         let settings = &self.state.settings;
         let (now_us, topology) = (self.state.now_us, self.topology());
         let share = self.state.share(app);
-        let jobs = run.open.clone();
+        let jobs = run.open.to_vec();
         let mut state = AppState {
             elapsed_s: self.elapsed_s(app),
             t_id_s: self.t_id_s(app, share),

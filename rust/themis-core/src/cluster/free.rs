@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use fixedbitset::FixedBitSet;
-
 use crate::cluster::{Bundle, Topology, TypeSet, Within};
 use crate::ids::{MachineId, RackId, SlotId};
 
@@ -246,56 +244,60 @@ struct Buckets {
     /// Groups of a type: by free count from 0 on.
     width: usize,
     groups: Vec<Group>,
+    /// A bit a position, group by group: one piece of memory, since sets are copied often.
+    bits: Vec<u64>,
+    /// Words of a group.
+    words: usize,
 }
 
 /// Positions of one type with as many free GPUs.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Group {
-    positions: FixedBitSet,
     members: u32,
     /// No position is lower.
-    lowest: usize,
-}
-
-impl Group {
-    fn leave(&mut self, position: usize) {
-        self.positions.remove(position);
-        self.members -= 1;
-        if self.lowest == position {
-            self.lowest = next_one(&self.positions, position);
-        }
-    }
-
-    fn join(&mut self, position: usize) {
-        self.positions.insert(position);
-        self.lowest = if self.members == 0 { position } else { self.lowest.min(position) };
-        self.members += 1;
-    }
+    lowest: u32,
 }
 
 impl Buckets {
     /// Nothing is free. A position is in a group while something of it is.
     fn new(positions: usize, largest: u32, types: usize) -> Self {
         let width = largest as usize + 1;
-        let none = FixedBitSet::with_capacity(positions);
-        let group = Group { positions: none, members: 0, lowest: 0 };
-        Self { free: vec![0; positions], width, groups: vec![group; types * width] }
+        let words = positions.div_ceil(u64::BITS as usize);
+        let groups = vec![Group::default(); types * width];
+        let bits = vec![0; groups.len() * words];
+        Self { free: vec![0; positions], width, groups, bits, words }
     }
 
     fn set(&mut self, position: usize, gpu_type: usize, free: u32) {
-        let before = self.free[position] as usize;
-        let after = free as usize;
+        let (before, after) = (self.free[position] as usize, free as usize);
         if before == after {
             return;
         }
-        let groups = &mut self.groups[gpu_type * self.width..];
+        let first = gpu_type * self.width;
         if before > 0 {
-            groups[before].leave(position);
+            self.leave(first + before, position);
         }
         if after > 0 {
-            groups[after].join(position);
+            self.join(first + after, position);
         }
         self.free[position] = free;
+    }
+
+    fn leave(&mut self, at: usize, position: usize) {
+        let bits = &mut self.bits[at * self.words..][..self.words];
+        bits[position / 64] &= !(1 << (position % 64));
+        let group = &mut self.groups[at];
+        group.members -= 1;
+        if group.members > 0 && group.lowest as usize == position {
+            group.lowest = next_one(bits, position);
+        }
+    }
+
+    fn join(&mut self, at: usize, position: usize) {
+        self.bits[at * self.words + position / 64] |= 1 << (position % 64);
+        let (group, position) = (&mut self.groups[at], position as u32);
+        group.lowest = if group.members == 0 { position } else { group.lowest.min(position) };
+        group.members += 1;
     }
 
     /// The groups of each of these types, by free count from 0 on.
@@ -310,7 +312,7 @@ impl Buckets {
             let after = groups.get(from..)?.iter().position(|group| group.members > 0)?;
             Some((after, groups[from + after].lowest))
         };
-        self.of(types).filter_map(of_type).min().map(|(_, position)| position)
+        self.of(types).filter_map(of_type).min().map(|(_, position)| position as usize)
     }
 
     fn largest(&self, types: TypeSet) -> u32 {
@@ -319,12 +321,11 @@ impl Buckets {
     }
 }
 
-/// The first position of a set from this one on; the end of the set if there is none.
-fn next_one(set: &FixedBitSet, from: usize) -> usize {
-    let bits = usize::BITS as usize;
-    let mut words = set.as_slice().iter().enumerate().skip(from / bits);
+/// The first position of a set from this one on; 0 if there is none.
+fn next_one(bits: &[u64], from: usize) -> u32 {
+    let mut words = (0..).zip(bits).skip(from / 64);
     let found = words.find(|(_, word)| **word != 0);
-    found.map_or(set.len(), |(at, word)| at * bits + word.trailing_zeros() as usize)
+    found.map_or(0, |(at, word): (u32, _)| at * u64::BITS + word.trailing_zeros())
 }
 
 #[cfg(test)]

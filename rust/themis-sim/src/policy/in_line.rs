@@ -1,5 +1,6 @@
 //! Serving jobs by submission, each until it ends.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::{Grant, Plan};
@@ -12,7 +13,7 @@ pub(super) fn serve(
     view: &View<'_>,
     reserve: impl Fn(&[Grant], u32) -> Option<Reservation>,
 ) -> Plan {
-    let mut free = view.offer().clone();
+    let mut free = Cow::Borrowed(view.offer());
     let mut plan = Plan::default();
     let mut granted: BTreeMap<u32, u32> = BTreeMap::new();
     let mut reservation: Option<Reservation> = None;
@@ -28,7 +29,7 @@ pub(super) fn serve(
             None => view.job(job).claim(&free, spare),
         };
         if let Some(bundle) = claim {
-            free.take_for(view.tenant(app), &bundle);
+            free.to_mut().take_for(view.tenant(app), &bundle);
             *mine += bundle.gpus();
             if let Some(reservation) = &mut reservation {
                 reservation.let_in(view, job, &bundle);

@@ -1,6 +1,8 @@
 //! One app's life.
 
 use crate::sum::Sum;
+use smallvec::SmallVec;
+
 use crate::workload::{AppSpec, JobSpec};
 use themis_core::app::{Demand, OwnGpus, Stopping};
 use themis_core::fairness::{TIdReading, ideal_time, ideal_time_first};
@@ -31,7 +33,7 @@ pub(crate) struct AppRun {
     /// Those of them that can run and need GPUs for it: while there are some, the app is active.
     pub(crate) unfinished_gpu: u32,
     /// Submitted, unfinished jobs that want GPUs, by number.
-    pub(crate) open: Vec<u32>,
+    pub(crate) open: SmallVec<[u32; 2]>,
     /// Most GPUs that those can use in all.
     pub(crate) demand: u64,
     /// GPUs that it holds, and those of them whose lease has just run out.
@@ -40,7 +42,7 @@ pub(crate) struct AppRun {
     /// How it was last counted in [`super::Tally`]: wants more, holds some.
     pub(crate) counted: (bool, bool),
     /// What was submitted so far, finished or not.
-    submitted: Vec<Demand>,
+    submitted: SmallVec<[Demand; 1]>,
     /// App- and GPU-microseconds of contention and capacity when it arrived.
     pub(crate) areas_then: (Sum, Sum),
     pub(crate) share: FairShare,
@@ -69,12 +71,12 @@ impl AppRun {
             own_gpus,
             unfinished: spec.jobs,
             unfinished_gpu: 0,
-            open: Vec::new(),
+            open: SmallVec::new(),
             demand: 0,
             gpus: 0,
             expired: 0,
             counted: (false, false),
-            submitted: Vec::new(),
+            submitted: SmallVec::new(),
             areas_then: (Sum::default(), Sum::default()),
             share: FairShare { n_avg: 1.0, gpus: 1.0, part: 1.0 },
             first_gpu_us: None,
