@@ -75,8 +75,16 @@ test-ray: $(TEST)/wheel.stamp ## Test of sweeps on a Ray cluster of two nodes; i
 	$(TEST)/bin/pytest tests/e2e/test_sweeps_on_ray.py
 
 .PHONY: bench
-bench: $(TEST)/wheel.stamp ## Benchmarks of the installed wheel
-	$(TEST)/bin/pytest bench --benchmark-only
+bench: $(TEST)/wheel.stamp ## Benchmarks of the installed wheel, into target/bench.json
+	$(TEST)/bin/pytest bench --benchmark-only --benchmark-json=target/bench.json
+
+.PHONY: bench-compare
+bench-compare: ## The last make bench against bench/reference.json: ratios, spread, margins
+	$(BUILD)/bin/python tools/bench_compare.py target/bench.json
+
+.PHONY: bench-reference
+bench-reference: ## Make the last make bench the reference
+	$(BUILD)/bin/python tools/bench_compare.py target/bench.json --write
 
 .PHONY: bench-instructions
 bench-instructions: $(BUILD)/tools.stamp ## Instructions of fixed auctions and simulations against the reference (valgrind)
@@ -106,8 +114,7 @@ release-check: $(WHEEL) ## Wheel and source archive: contents, types, start-up, 
 	$(MAKE) --no-print-directory release-of KIND=wheel ARTEFACT="$$(ls dist/themis_sched-*.whl)"
 	$(MAKE) --no-print-directory release-of KIND=sdist ARTEFACT="$$(ls $(RELEASE)/*.tar.gz)"
 	$(BUILD)/bin/python -m pip --python $(RELEASE)/wheel/bin/python install --quiet --group release
-	$(RELEASE)/wheel/bin/pyright --pythonpath $(RELEASE)/wheel/bin/python --verifytypes themis \
-	  --ignoreexternal | tail -n 4
+	PATH=$(CURDIR)/$(RELEASE)/wheel/bin:$$PATH pyright --verifytypes themis --ignoreexternal | tail -n 4
 
 # One artefact in an environment of its own, and the part of the tests that shows that it works
 .PHONY: release-of
