@@ -18,6 +18,9 @@ pub(super) fn serve(
     let mut granted: BTreeMap<u32, u32> = BTreeMap::new();
     let mut reservation: Option<Reservation> = None;
     for job in view.waiting_jobs() {
+        if free.total() == 0 {
+            break; // the line can be long
+        }
         let app = view.app_of(job);
         let mine = granted.entry(app).or_default();
         let spare = (view.spare(app) - *mine).min(free.room(view.tenant(app)));
@@ -25,6 +28,7 @@ pub(super) fn serve(
             continue; // it waits for its own app, or others of its tenant
         }
         let claim = match &reservation {
+            _ if free.total() < view.gang(job) => None,
             Some(reservation) => reservation.claim(view, job, &free, spare),
             None => view.job(job).claim(&free, spare),
         };
@@ -95,16 +99,17 @@ impl Reservation {
     /// What a job behind may take: anything if it is over by then, else GPUs of other types, or
     /// those that will be spare.
     fn claim(&self, view: &View<'_>, job: u32, free: &FreeSet, most: u32) -> Option<Bundle> {
-        let state = view.job(job);
         if self.is_over_by_then(view, job) {
-            return state.claim(free, most);
+            return view.job(job).claim(free, most);
         }
         let of_others = if self.types == TypeSet::ALL {
             None
         } else {
-            state.claim(&free.without(self.types), most)
+            view.job(job).claim(&free.without(self.types), most)
         };
-        of_others.or_else(|| state.claim(free, most.min(self.spare)))
+        let most = most.min(self.spare);
+        let may = of_others.is_none() && most >= view.gang(job); // seldom so
+        of_others.or_else(|| may.then(|| view.job(job).claim(free, most)).flatten())
     }
 
     /// A job behind starts.
