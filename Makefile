@@ -116,11 +116,12 @@ release-check: $(WHEEL) ## Wheel and source archive: contents, types, start-up, 
 	$(BUILD)/bin/python -m pip --python $(RELEASE)/wheel/bin/python install --quiet --group release
 	PATH=$(CURDIR)/$(RELEASE)/wheel/bin:$$PATH pyright --verifytypes themis --ignoreexternal | tail -n 4
 
-# One artefact in an environment of its own, and the part of the tests that shows that it works
+# One artefact in an environment of its own, and the part of the tests that shows that it works. The
+# sources of an archive are built anew: all of them are dated 1980, and cargo would take what it has.
 .PHONY: release-of
 release-of:
 	$(BUILD)/bin/python -m venv --without-pip $(RELEASE)/$(KIND)
-	CARGO_TARGET_DIR=$(CURDIR)/target $(BUILD)/bin/python -m pip \
+	CARGO_TARGET_DIR=$(CURDIR)/$(RELEASE)/target $(BUILD)/bin/python -m pip \
 	  --python $(RELEASE)/$(KIND)/bin/python install --quiet $(ARTEFACT)
 	$(BUILD)/bin/python tools/release_check.py installed $(RELEASE)/$(KIND)/bin/python
 	$(BUILD)/bin/python -m pip --python $(RELEASE)/$(KIND)/bin/python install --quiet --group test
