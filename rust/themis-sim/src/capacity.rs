@@ -1,7 +1,7 @@
 //! What the cluster has: machines that join, leave, fail and are repaired.
 //!
 //! The topology has every GPU that a machine ever has. Those that it lacks at present are withdrawn
-//! ([`crate::tenure::Tenures`]): on no offer, in no free count.
+//! (`tenure.rs`): on no offer, in no free count.
 
 use std::sync::Arc;
 

@@ -4,19 +4,20 @@
 
 use std::borrow::Cow;
 
-use crate::apply::{arrange, carry_out, check, check_wishes};
+use crate::apply::{arrange, carry_out};
 use crate::capacity::Cluster;
+use crate::cause::EndedBy;
 use crate::error::SimError;
 use crate::eviction::{change_capacity, fail_hopeless, take_back};
 use crate::expiry::expire;
 use crate::log::EventLog;
+use crate::plan_check::{check, check_wishes};
 use crate::policy::Policy;
 use crate::reservation::{cut_leases, keep_promises};
 use crate::search::{News, review, tell_moves};
 use crate::settings::{LATEST_US, Settings};
 use crate::sharing::seat_waiting;
 use crate::state::{Agents, JobPhase, State};
-use crate::tenure::EndedBy;
 use crate::view::View;
 use crate::workload::Workload;
 use themis_core::app::Stopping;

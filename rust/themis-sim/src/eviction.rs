@@ -1,10 +1,10 @@
 //! GPUs that leave the cluster, and the jobs that lose them.
 
 use crate::capacity::ChangeCause;
+use crate::cause::EndedBy;
 use crate::error::SimError;
 use crate::search::{News, review};
 use crate::state::{JobPhase, State};
-use crate::tenure::EndedBy;
 use themis_core::MachineId;
 
 /// GPUs that their holders lose at this instant, and why.

@@ -18,6 +18,7 @@
 
 mod apply;
 mod capacity;
+mod cause;
 mod contention;
 mod draws;
 mod engine;
@@ -25,9 +26,14 @@ mod error;
 mod eviction;
 mod expiry;
 mod failures;
+mod grants;
+mod lease_clock;
 mod level;
 mod log;
+mod plan;
+mod plan_check;
 mod policy;
+mod promise;
 mod quarantine;
 mod queue;
 mod quotas;
@@ -45,15 +51,15 @@ mod view;
 mod workload;
 
 pub use capacity::{Change, ChangeCause, Cluster};
+pub use cause::Cause;
 pub use draws::SeededDraws;
 pub use engine::{Progress, simulate, simulate_with};
 pub use error::SimError;
 pub use log::{
     AppColumns, AuctionColumns, CapacityColumns, EventLog, JobColumns, LeaseColumns, UsageColumns,
 };
-pub use policy::{
-    AuctionRecord, BidColumns, Cause, Grant, POLICIES, Plan, Policy, Watch, Wishes, policy_by_name,
-};
+pub use plan::{AuctionRecord, Grant, Plan, Wishes};
+pub use policy::{BidColumns, POLICIES, Policy, Watch, policy_by_name};
 pub use settings::{LeaseMode, Settings};
 pub use state::Agents;
 pub use themis_core::schedulers::{AppScheduler, Failed, SchedulerKind, SchedulerRules};

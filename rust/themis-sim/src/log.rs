@@ -1,10 +1,10 @@
 //! The event log: everything that is reported is computed from these columns.
 
 use crate::capacity::Change;
-use crate::policy::{AuctionRecord, Cause};
+use crate::cause::Cause;
+use crate::cause::EndedBy;
+use crate::plan::AuctionRecord;
 use crate::seats::WHOLE_MILLI;
-use crate::state::JobRun;
-use crate::tenure::EndedBy;
 
 /// One lease on adjacent GPUs of one slot.
 #[derive(Clone, Copy, Debug)]
@@ -226,17 +226,17 @@ impl Recorder {
         columns.waiting_apps.push(waiting);
     }
 
-    /// A job's GPUs work from the end of its switch on.
-    pub(crate) fn start_work(&mut self, job: &JobRun, now_us: i64) {
-        if !job.gpus.is_empty() {
-            self.working.push((job.productive_us.max(now_us), job.milli_gpus()));
+    /// So many thousandths of GPUs more work from an instant on.
+    pub(crate) fn start_work(&mut self, (at_us, milli): (i64, i64)) {
+        if milli > 0 {
+            self.working.push((at_us, milli));
         }
     }
 
-    /// A job's GPUs stop working, or never will have.
-    pub(crate) fn stop_work(&mut self, job: &JobRun, now_us: i64) {
-        if !job.gpus.is_empty() {
-            self.working.push((job.productive_us.max(now_us), -job.milli_gpus()));
+    /// So many stop working then, or never will have worked.
+    pub(crate) fn stop_work(&mut self, (at_us, milli): (i64, i64)) {
+        if milli > 0 {
+            self.working.push((at_us, -milli));
         }
     }
 

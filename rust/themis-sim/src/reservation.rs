@@ -5,21 +5,15 @@
 //! begins or goes on lasts beyond that instant. So nothing stands idle, and the wait of the gang is
 //! bounded: with aligned leases all end together, with rolling ones within a lease.
 
+use crate::cause::Cause;
+use crate::cause::EndedBy;
 use crate::eviction::{Loss, take_back};
-use crate::policy::Cause;
+use crate::promise::Reservation;
 use crate::seats::WHOLE_MILLI;
 use crate::state::{JobPhase, State};
-use crate::tenure::{EndedBy, Tenure};
+use crate::tenure::Tenure;
 use crate::view::View;
 use themis_core::cluster::FreeSet;
-
-/// What a waiting job is promised: these GPUs (sorted) at that instant.
-#[derive(Clone, Debug)]
-pub(crate) struct Reservation {
-    job: u32,
-    gpus: Vec<u32>,
-    pub(crate) at_us: i64,
-}
 
 /// Starts the promised job when its time has come, and promises GPUs to the next one.
 pub(crate) fn keep_promises(state: &mut State<'_>) {

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::apply::take_from;
+use crate::cause::EndedBy;
 use crate::error::SimError;
+use crate::grants::take_from;
 use crate::state::{JobPhase, State};
-use crate::tenure::EndedBy;
 use crate::view::View;
 use themis_core::cluster::FreeSet;
 use themis_core::schedulers::{

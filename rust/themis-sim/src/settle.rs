@@ -5,7 +5,7 @@
 //! their own back, and the others are placed anew among the rest, never less close or on slower types than granted.
 //! All or nothing: when one would not fit, the plan stays as it was.
 
-use crate::policy::Grant;
+use crate::plan::Grant;
 use themis_core::app::Job;
 use themis_core::cluster::{Bundle, FreeSet, Near, Within, fit};
 
@@ -66,7 +66,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::policy::Cause;
+    use crate::cause::Cause;
     use themis_core::SlotId;
     use themis_core::app::Profile;
     use themis_core::cluster::{MachineSpec, Topology};

@@ -5,11 +5,11 @@
 //! open to others from then on. The lease is the holder's. When it ends and somebody else wins the
 //! GPU, all who sit there lose it; when nobody does, or the holder ends, the oldest guest holds it.
 
-use crate::apply::{begin, go_on};
-use crate::policy::Grant;
+use crate::cause::EndedBy;
+use crate::grants::{begin, go_on};
+use crate::plan::Grant;
 use crate::seats::Seat;
 use crate::state::State;
-use crate::tenure::EndedBy;
 use themis_core::cluster::{Bundle, TypeSet};
 
 /// Seats waiting jobs where there is room: earlier submission first, then by number.

@@ -1,7 +1,8 @@
 //! First in, first out with backfill: EASY (Lifka 1995; Mu'alem and Feitelson 2001).
 
+use super::Policy;
 use super::in_line::{Reservation, serve};
-use super::{Plan, Policy};
+use crate::plan::Plan;
 use crate::view::View;
 
 /// Fifo, but while the head of the line waits for its gang, jobs behind it start if that can't

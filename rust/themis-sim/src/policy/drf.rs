@@ -1,8 +1,9 @@
 //! Dominant resource fairness (Ghodsi et al., NSDI 2011) of the GPUs held at one time.
 
+use super::Policy;
 use super::greedy::{one_step, serve};
 use super::in_order::millionths;
-use super::{Plan, Policy};
+use crate::plan::Plan;
 use crate::view::View;
 
 /// The app with the smallest share of the cluster's GPUs goes first and takes one step, one GPU

@@ -1,6 +1,7 @@
 //! First in, first out, strictly: what most clusters do today.
 
-use super::{Plan, Policy, in_line};
+use super::{Policy, in_line};
+use crate::plan::Plan;
 use crate::view::View;
 
 /// Jobs in the order of submission (ties: app, then job), each until it ends; nobody overtakes a

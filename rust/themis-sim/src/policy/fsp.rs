@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use super::Policy;
 use super::in_order::{least_first, millionths};
-use super::{Plan, Policy};
+use crate::plan::Plan;
 use crate::view::View;
 
 /// Beside the cluster a virtual one is played in which each of the N apps there has 1/N of the

@@ -1,8 +1,9 @@
 //! Best placement first: what the paper takes from Gandiva (Xiao et al., OSDI 2018; section 8.1).
 
+use super::Policy;
 use super::greedy::{Claim, one_job, serve};
 use super::in_order::millionths;
-use super::{Plan, Policy};
+use crate::plan::Plan;
 use crate::view::{Candidate, View};
 
 /// Each app says how well its next job would be placed (1 / S of what the job holds and would

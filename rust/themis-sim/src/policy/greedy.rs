@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Grant, Plan};
+use crate::plan::{Grant, Plan};
 use crate::view::{Candidate, View};
 use themis_core::app::AppState;
 use themis_core::cluster::{Bundle, FreeSet};

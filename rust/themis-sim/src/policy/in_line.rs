@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use super::{Grant, Plan};
+use crate::plan::{Grant, Plan};
 use crate::view::View;
 use themis_core::cluster::{Bundle, FreeSet, TypeSet};
 

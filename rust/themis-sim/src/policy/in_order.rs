@@ -1,6 +1,6 @@
 //! Serving apps one after the other, each with all that it can use.
 
-use super::{Grant, Plan};
+use crate::plan::{Grant, Plan};
 use crate::view::View;
 use themis_core::fairness::worst_first;
 

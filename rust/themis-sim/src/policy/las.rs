@@ -1,6 +1,7 @@
 //! Least attained service: the rule of Tiresias (Gu et al., NSDI 2019), as the paper emulates it.
 
-use super::{Plan, Policy, in_order};
+use super::{Policy, in_order};
+use crate::plan::Plan;
 use crate::view::View;
 
 /// The app that has held the fewest GPU-seconds goes first, at every resource-available event and

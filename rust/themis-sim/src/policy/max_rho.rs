@@ -1,6 +1,7 @@
 //! Greedy max-rho: the paper's straw man (section 3.2).
 
-use super::{Plan, Policy, in_order};
+use super::{Policy, in_order};
+use crate::plan::Plan;
 use crate::view::View;
 
 /// The app that is worst off by the filter key gets all that it can use, then the next. No bids:

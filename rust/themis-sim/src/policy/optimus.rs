@@ -1,9 +1,10 @@
 //! Largest marginal gain first: what the paper takes from Optimus (Peng et al., 2018;
 //! section 8.1).
 
+use super::Policy;
 use super::greedy::{Claim, one_step, serve};
 use super::in_order::millionths;
-use super::{Plan, Policy};
+use crate::plan::Plan;
 use crate::view::{Candidate, View};
 use themis_core::app::AppState;
 

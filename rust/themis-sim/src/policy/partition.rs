@@ -1,7 +1,8 @@
 //! A static partition: the 1/N share that sharing has to beat (paper, section 3).
 
+use super::Policy;
 use super::greedy::one_step;
-use super::{Grant, Plan, Policy};
+use crate::plan::{Grant, Plan};
 use crate::view::View;
 
 /// Each of the N active apps gets up to floor(GPUs / N), with weights floor(GPUs x its fair share), in the order of (arrival, app id), and

@@ -1,6 +1,7 @@
 //! Least slack first: the order of the filter without the auction (ours; see docs/policies.md).
 
-use super::{Plan, Policy, in_order};
+use super::{Policy, in_order};
+use crate::plan::Plan;
 use crate::view::View;
 
 /// The app whose best case is worst goes first and takes all that it can use, then the next: the

@@ -1,9 +1,10 @@
 //! Largest loss decrease first: what the paper takes from SLAQ (Zhang et al., `SoCC` 2017; section
 //! 8.1).
 
+use super::Policy;
 use super::greedy::{Claim, one_job, serve};
 use super::in_order::millionths;
-use super::{Plan, Policy};
+use crate::plan::Plan;
 use crate::view::{Candidate, View};
 
 /// Each app says by how much the loss of its next job would fall over the next lease with the GPUs

@@ -1,8 +1,9 @@
 //! Shortest remaining service first (Gu et al., NSDI 2019: Tiresias with known durations), as the
 //! paper emulates it (section 8.1).
 
+use super::Policy;
 use super::in_order::{least_first, millionths};
-use super::{Plan, Policy};
+use crate::plan::Plan;
 use crate::view::View;
 
 /// The app with the fewest GPU-seconds of work left goes first and takes all that it can use; the

@@ -1,8 +1,9 @@
 //! Shortest remaining time first, as the paper emulates it (section 8.1).
 
+use super::Policy;
 use super::greedy::{Claim, serve, whole_app};
 use super::in_order::millionths;
-use super::{Plan, Policy};
+use crate::plan::Plan;
 use crate::view::{Candidate, View};
 
 /// Each app says how long it would still take with what it holds and all that it could use of the

@@ -1,7 +1,9 @@
 //! The paper's policy: the worst off bid for what is free (sections 3 and 4).
 
-use super::{AuctionRecord, Cause, Grant, Plan, Policy};
+use super::Policy;
+use crate::cause::Cause;
 use crate::draws::SeededDraws;
+use crate::plan::{AuctionRecord, Grant, Plan};
 use crate::view::View;
 use themis_core::app::Part;
 use themis_core::auction::{Bidder, Entry, Outcome, run_round_asking};

@@ -1,7 +1,8 @@
 //! The auctions of a run as one app saw them.
 
+use super::Policy;
 use super::themis::{Themis, bidder};
-use super::{Plan, Policy};
+use crate::plan::Plan;
 use crate::settings::Settings;
 use crate::view::View;
 use themis_core::app::Pattern;

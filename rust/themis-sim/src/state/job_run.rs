@@ -233,6 +233,11 @@ impl JobRun {
         app.paced_gpu_us += self.paced * run as f64;
     }
 
+    /// From when on its GPUs work, and how many thousandths they are.
+    pub(crate) fn working(&self, now_us: i64) -> (i64, i64) {
+        (self.productive_us.max(now_us), self.milli_gpus())
+    }
+
     /// Whether it has been given GPUs at this very instant already.
     pub(crate) fn switches_at(&self, now_us: i64) -> bool {
         !self.gpus.is_empty() && self.switched_us == now_us

@@ -2,6 +2,7 @@
 
 mod app_run;
 mod job_run;
+mod rooms;
 
 pub(crate) use app_run::{AppRun, FairShare};
 pub(crate) use job_run::{JobPhase, JobRun};
@@ -10,14 +11,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::capacity::{Capacity, Cluster};
+use crate::cause::EndedBy;
 use crate::contention::Contention;
+use crate::lease_clock::LeaseClock;
 use crate::level::Level;
 use crate::log::Recorder;
+use crate::promise::Reservation;
 use crate::queue::{Ends, Expiries};
 use crate::quotas::Quotas;
-use crate::reservation::Reservation;
 use crate::settings::Settings;
-use crate::tenure::{EndedBy, LeaseClock, Tenures};
+use crate::tenure::Tenures;
 use crate::workload::{AppSpec, JobSpec, Workload};
 use themis_core::app::{Demand, OwnGpus};
 use themis_core::cluster::Topology;
@@ -224,7 +227,7 @@ impl<'w> State<'w> {
             self.moves.push((spec.app, Move { job, gained, lost }));
         }
         self.misplaced -= u32::from(run.is_misplaced());
-        self.log.stop_work(run, now_us);
+        self.log.stop_work(run.working(now_us));
         app.set_gpus(app.gpus - run.gpus.len() as u32 + gpus.len() as u32, now_us);
         app.expired -= run.expired.len() as u32;
         if run.gpus.is_empty() != gpus.is_empty() {
@@ -240,7 +243,7 @@ impl<'w> State<'w> {
         let bundle = self.tenures.bundle(&gpus);
         run.restart(spec, gpus, bundle, &self.topology, &self.settings, now_us);
         self.misplaced += u32::from(run.is_misplaced());
-        self.log.start_work(run, now_us);
+        self.log.start_work(run.working(now_us));
         if !run.gpus.is_empty() {
             app.first_gpu_us.get_or_insert(now_us);
             self.ends.plan(run.end_at(), job, run.epoch);
@@ -266,7 +269,7 @@ impl<'w> State<'w> {
         let run = &mut self.jobs[job as usize];
         let app = &mut self.apps[spec.app as usize];
         self.misplaced -= u32::from(run.is_misplaced());
-        self.log.stop_work(run, self.now_us);
+        self.log.stop_work(run.working(self.now_us));
         app.close_job(job, run.max);
         self.waiting.remove(&(spec.submit_us, job));
         let mut gpus = std::mem::take(&mut run.gpus);
