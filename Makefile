@@ -136,7 +136,7 @@ docs: $(TEST)/wheel.stamp ## Build the documentation below target/docs; warnings
 
 .PHONY: schema
 schema: $(TEST)/wheel.stamp ## Write docs/schema.md from the code
-	$(TEST)/bin/python -c 'from themis.schema_page import schema_page as page; print(page(), end="")' \
+	$(TEST)/bin/python -c 'from themis.schema.page import schema_page as page; print(page(), end="")' \
 	  > target/schema.md
 	mv target/schema.md docs/schema.md
 

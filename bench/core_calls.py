@@ -11,7 +11,7 @@ from bench.auction_instances import Auction
 
 import themis
 from themis import AuctionOutcome, _core
-from themis.auction import Solver
+from themis.auction.clearing import Solver
 
 __all__ = ["clear", "least_cpu_s"]
 

@@ -11,12 +11,12 @@ import pytest
 from bench.workloads import philly_like
 
 from themis import _core
-from themis.claims import claims
-from themis.cluster import Cluster
-from themis.core_columns import CoreColumns, workload_columns
-from themis.event_log import result_frames
-from themis.settings import Settings
-from themis.simulation import simulate
+from themis.boundary.claims import claims
+from themis.boundary.columns import CoreColumns, workload_columns
+from themis.boundary.event_log import result_frames
+from themis.cluster.cluster import Cluster
+from themis.settings.settings import Settings
+from themis.simulation.simulate import simulate
 
 if TYPE_CHECKING:
     from bench.conftest import Meter

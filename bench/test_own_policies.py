@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from bench.workloads import philly_like
 
-from themis.cluster import Cluster
-from themis.policy import Grant, Policy, PolicyView
-from themis.simulation import simulate
+from themis.cluster.cluster import Cluster
+from themis.policies.policy import Grant, Policy, PolicyView
+from themis.simulation.simulate import simulate
 
 if TYPE_CHECKING:
     from bench.conftest import Meter

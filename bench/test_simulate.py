@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 from bench.workloads import philly_like
 
-from themis.cluster import Cluster
-from themis.simulation import simulate
+from themis.cluster.cluster import Cluster
+from themis.simulation.simulate import simulate
 
 if TYPE_CHECKING:
     from bench.conftest import Meter

@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from themis.traces.schema import apps_from_jobs
-from themis.workload import Workload
+from themis.schema.workload import apps_from_jobs
+from themis.workload.workload import Workload
 
 __all__ = ["TRACE_WRITERS", "philly_like"]
 

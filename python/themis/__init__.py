@@ -18,17 +18,16 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from themis._core import __version__, build_info
-    from themis.agents import Agent, AppView, Goal, JobReport, Verdict
-    from themis.auction import clear_auction
-    from themis.auction_file import AuctionRequest, read_auction
-    from themis.auction_outcome import AuctionOutcome
+    from themis.agents.agent import Agent, AppView, Goal, JobReport, Verdict
+    from themis.auction.bids import AppState, Bid, Offer
+    from themis.auction.clearing import clear_auction
+    from themis.auction.file import AuctionRequest, read_auction
+    from themis.auction.outcome import AuctionOutcome
     from themis.auditing import AuditReport, audit
-    from themis.bids import AppState, Bid, Offer
-    from themis.capacity_tables import read_capacity
-    from themis.check import CheckReport
-    from themis.cluster import Cluster
-    from themis.comparing import compare
-    from themis.comparison import Comparison
+    from themis.checking.check import CheckReport
+    from themis.cluster.cluster import Cluster
+    from themis.comparison.comparing import compare
+    from themis.comparison.comparison import Comparison
     from themis.errors import (
         AgentError,
         AuditError,
@@ -40,18 +39,19 @@ if TYPE_CHECKING:
         TraceError,
     )
     from themis.explanations import Explanation, explain
-    from themis.machine_lists import read_cluster
-    from themis.policies import POLICIES
-    from themis.policy import Decision, Grant, Policy, PolicyView
+    from themis.policies.catalogue import POLICIES
+    from themis.policies.policy import Decision, Grant, Policy, PolicyView
     from themis.profiles import PROFILES, Profile
-    from themis.result import Result, load_result
-    from themis.settings import Settings
-    from themis.simulation import simulate
+    from themis.results.result import Result, load_result
+    from themis.settings.settings import Settings
+    from themis.simulation.simulate import simulate
     from themis.sweeps import Sweep, load_sweep, sweep
     from themis.synthetic import generate
-    from themis.trace_check import check_trace
     from themis.traces import read_trace
-    from themis.workload import Workload
+    from themis.traces.capacity_tables import read_capacity
+    from themis.traces.check import check_trace
+    from themis.traces.machine_lists import read_cluster
+    from themis.workload.workload import Workload
 
 __all__ = [
     "POLICIES",
@@ -108,17 +108,17 @@ __all__ = [
 
 _HOMES = {
     "_core": ("__version__", "build_info"),
-    "agents": ("Agent", "AppView", "Goal", "JobReport", "Verdict"),
-    "auction": ("clear_auction",),
-    "auction_file": ("AuctionRequest", "read_auction"),
-    "auction_outcome": ("AuctionOutcome",),
+    "agents.agent": ("Agent", "AppView", "Goal", "JobReport", "Verdict"),
+    "auction.clearing": ("clear_auction",),
+    "auction.file": ("AuctionRequest", "read_auction"),
+    "auction.outcome": ("AuctionOutcome",),
     "auditing": ("AuditReport", "audit"),
-    "bids": ("AppState", "Bid", "Offer"),
-    "capacity_tables": ("read_capacity",),
-    "check": ("CheckReport",),
-    "cluster": ("Cluster",),
-    "comparing": ("compare",),
-    "comparison": ("Comparison",),
+    "auction.bids": ("AppState", "Bid", "Offer"),
+    "traces.capacity_tables": ("read_capacity",),
+    "checking.check": ("CheckReport",),
+    "cluster.cluster": ("Cluster",),
+    "comparison.comparing": ("compare",),
+    "comparison.comparison": ("Comparison",),
     "errors": (
         "AgentError",
         "AuditError",
@@ -132,16 +132,16 @@ _HOMES = {
     "explanations": ("Explanation", "explain"),
     "sweeps": ("Sweep", "load_sweep", "sweep"),
     "synthetic": ("generate",),
-    "machine_lists": ("read_cluster",),
-    "policies": ("POLICIES",),
-    "policy": ("Decision", "Grant", "Policy", "PolicyView"),
+    "traces.machine_lists": ("read_cluster",),
+    "policies.catalogue": ("POLICIES",),
+    "policies.policy": ("Decision", "Grant", "Policy", "PolicyView"),
     "profiles": ("PROFILES", "Profile"),
-    "result": ("Result", "load_result"),
-    "settings": ("Settings",),
-    "simulation": ("simulate",),
-    "trace_check": ("check_trace",),
+    "results.result": ("Result", "load_result"),
+    "settings.settings": ("Settings",),
+    "simulation.simulate": ("simulate",),
+    "traces.check": ("check_trace",),
     "traces": ("read_trace",),
-    "workload": ("Workload",),
+    "workload.workload": ("Workload",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 

@@ -6,9 +6,9 @@ from tests.audit import of_ends, of_fairness, of_gpus, of_searches
 from tests.audit.facts import Facts
 
 from themis import auditing
-from themis.cluster import Cluster
-from themis.result import Result
-from themis.workload import Workload
+from themis.cluster.cluster import Cluster
+from themis.results.result import Result
+from themis.workload.workload import Workload
 
 __all__ = ["audit"]
 

@@ -12,10 +12,10 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from themis.cluster import Cluster
+from themis.cluster.cluster import Cluster
 from themis.profiles import PROFILES
-from themis.result import Result
-from themis.workload import Workload
+from themis.results.result import Result
+from themis.workload.workload import Workload
 
 __all__ = ["App", "Facts", "Gpu", "Job", "Lease", "Span", "us"]
 

@@ -11,9 +11,9 @@ from tests.differential.small import Job, Search, play, workload
 
 import themis
 from themis.auditing.rules import RULES
-from themis.cluster import Cluster
-from themis.policies import POLICIES
-from themis.result import Result
+from themis.cluster.cluster import Cluster
+from themis.policies.catalogue import POLICIES
+from themis.results.result import Result
 
 JOBS = [Job("a", 0, 2, 60), Job("b", 5, 3, 30, profile="vgg16"), Job("c", 5, 1, 40, 2)]
 CLUSTER = "2x2"

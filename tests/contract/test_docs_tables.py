@@ -10,12 +10,12 @@ import pytest
 
 from themis.auditing.rules import RULES
 from themis.cli.generate import text_value
-from themis.machine_lists import MACHINE_FORMATS
-from themis.policies import POLICIES
+from themis.policies.catalogue import POLICIES
 from themis.profiles import PROFILES, Profile
-from themis.schema_page import schema_page
+from themis.schema.page import schema_page
 from themis.synthetic import SPECS
 from themis.traces import csvtext, native
+from themis.traces.machine_lists import MACHINE_FORMATS
 from themis.traces.registry import READERS
 
 DOCS = Path(__file__).parents[2] / "docs"

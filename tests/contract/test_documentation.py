@@ -7,8 +7,8 @@ from pathlib import Path
 
 from themis.cli.exits import ExitCode
 from themis.cli.root import COMMANDS
-from themis.scenario import Scenario
-from themis.settings import Settings
+from themis.scenario.scenario import Scenario
+from themis.settings.settings import Settings
 
 TEXT = (Path(__file__).parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from themis.agents import Agent, AppView, Demand, Goal, JobReport, Least, Piece, Verdict
+from themis.agents.agent import Agent, AppView, Demand, Goal, JobReport, Least, Piece, Verdict
 
 __all__ = ["Everything", "First", "Halving"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from themis.policy import Grant, Policy, PolicyView
+from themis.policies.policy import Grant, Policy, PolicyView
 
 __all__ = ["TWINS"]
 

@@ -17,7 +17,7 @@ from itertools import groupby
 
 from tests.differential.small import Job
 
-from themis.cluster import Cluster
+from themis.cluster.cluster import Cluster
 from themis.profiles import COLD_START, PROFILES
 
 __all__ = ["Gpu", "reference_schedule"]

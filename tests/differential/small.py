@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import polars as pl
 
 import themis
-from themis.cluster import Cluster
-from themis.policy import Policy
-from themis.result import Result
-from themis.workload import Workload
+from themis.cluster.cluster import Cluster
+from themis.policies.policy import Policy
+from themis.results.result import Result
+from themis.workload.workload import Workload
 
 __all__ = ["FREE_SWITCHES", "Job", "Search", "ends", "play", "spans", "workload"]
 

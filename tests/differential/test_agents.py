@@ -8,9 +8,9 @@ from tests.differential.small import workload
 from tests.property.test_searches import Case, cases
 
 import themis
-from themis.agents import Agent
-from themis.cluster import Cluster
-from themis.workload import Workload
+from themis.agents.agent import Agent
+from themis.cluster.cluster import Cluster
+from themis.workload.workload import Workload
 
 
 def twin(stopping: str, phase_cap: str) -> Agent | None:

@@ -14,7 +14,7 @@ import pytest
 from tests.differential.small_auctions import random_offer, random_state
 
 from themis import AppState, clear_auction
-from themis.auction import Payment, Solver
+from themis.auction.clearing import Payment, Solver
 
 if TYPE_CHECKING:
     from tests.differential.conftest import Key, Reference

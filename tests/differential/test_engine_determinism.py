@@ -15,8 +15,8 @@ from tests.differential.small import Job, play, workload
 
 import themis
 from themis import simulate
-from themis.cluster import Cluster
-from themis.result import Result
+from themis.cluster.cluster import Cluster
+from themis.results.result import Result
 
 POLICIES = tuple(policy.name for policy in themis.POLICIES)
 CLUSTER = "2x(1x4/2+1x2)"

@@ -9,7 +9,7 @@ from tests.differential.reference import reference_schedule
 from tests.differential.reference_shares import Life, Owner, reference_contention
 from tests.differential.small import Job, play, spans
 
-from themis.cluster import Cluster
+from themis.cluster.cluster import Cluster
 
 RUNS = settings(
     derandomize=True,

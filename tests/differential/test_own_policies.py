@@ -11,8 +11,8 @@ from tests.differential.small import workload
 from tests.property import test_engine, test_searches
 
 import themis
-from themis.cluster import Cluster
-from themis.workload import Workload
+from themis.cluster.cluster import Cluster
+from themis.workload.workload import Workload
 
 RUNS = settings(
     derandomize=True,

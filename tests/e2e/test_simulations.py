@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 import themis as package
-from themis.comparison import load_comparison
+from themis.comparison.comparison import load_comparison
 
 Themis = Callable[..., subprocess.CompletedProcess[str]]
 

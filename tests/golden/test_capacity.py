@@ -12,9 +12,9 @@ import polars as pl
 import pytest
 from tests.differential.small import Job, play, spans
 
-from themis.cluster import Cluster
-from themis.policies import POLICIES
-from themis.result import Result
+from themis.cluster.cluster import Cluster
+from themis.policies.catalogue import POLICIES
+from themis.results.result import Result
 
 NAMES = [policy.name for policy in POLICIES]
 IN_LINE = ("fifo", "fifo_backfill")

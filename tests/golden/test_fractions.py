@@ -8,8 +8,8 @@ import pytest
 from tests.differential.small import Job, Search, play, spans
 from tests.golden.test_capacity import changing
 
-from themis.policies import POLICIES
-from themis.result import Result
+from themis.policies.catalogue import POLICIES
+from themis.results.result import Result
 
 NAMES = [policy.name for policy in POLICIES]
 TEN: dict[str, Any] = {"lease_s": 10.0}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.differential.small import Job, play
 
-from themis.result import Result
+from themis.results.result import Result
 
 MIX = [
     Job("a1", 0, 1, 40, app="a"),

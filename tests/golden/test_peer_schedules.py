@@ -11,7 +11,7 @@ from tests.golden.serving_cases import SERVING
 from tests.golden.sharing_cases import SHARING
 
 import themis
-from themis.result import Result
+from themis.results.result import Result
 
 PEERS = {**SERVING, **SHARING}
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from tests.differential.small import Job, ends, play, spans
 
-from themis.policies import POLICIES
-from themis.result import Result
+from themis.policies.catalogue import POLICIES
+from themis.results.result import Result
 
 ALL = [policy.name for policy in POLICIES]
 LEASED = [name for name in ALL if name not in {"fifo", "fifo_backfill"}]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.differential.small import Job, play, spans
 
 from themis.auditing import audit
-from themis.policies import POLICIES
+from themis.policies.catalogue import POLICIES
 
 NAMES = [policy.name for policy in POLICIES]
 IN_LINE = ("fifo", "fifo_backfill")

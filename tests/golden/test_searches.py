@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.differential.small import Job, Search, play, spans
 
-from themis.result import Result
+from themis.results.result import Result
 
 HALVING = Search("successive_halving")
 SLOWER = ("fifo", "tiresias", "max_rho", "themis")

@@ -6,7 +6,7 @@ import pytest
 from tests.differential.small import Job, ends, play
 from tests.golden.test_ideal_times import figures
 
-from themis.policies import POLICIES
+from themis.policies.catalogue import POLICIES
 
 HEAVY = {"heavy": 3.0}
 PAIR = [Job("heavy", 0, 1, 40, 4), Job("light", 0, 1, 40, 4)]

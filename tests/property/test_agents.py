@@ -11,7 +11,7 @@ from tests.differential.small import Search, workload
 from tests.property.test_searches import Case, cases
 
 import themis
-from themis.agents import Agent, AppView, Demand, Goal, JobReport, Verdict
+from themis.agents.agent import Agent, AppView, Demand, Goal, JobReport, Verdict
 from themis.auditing import audit
 
 

@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from themis import AppState, AuctionOutcome, Bid, clear_auction
-from themis.auction import Payment
-from themis.bids import SlotKey
+from themis.auction.bids import SlotKey
+from themis.auction.clearing import Payment
 
 Counted = dict[SlotKey, int]
 Bids = list[Bid | AppState]

@@ -11,9 +11,9 @@ from tests.differential.small import workload
 from tests.property.test_engine import CLUSTERS, jobs
 
 import themis
-from themis.capacity import CAPACITY, CAUSES
-from themis.cluster import Cluster
-from themis.policies import POLICIES
+from themis.cluster.capacity import CAPACITY, CAUSES
+from themis.cluster.cluster import Cluster
+from themis.policies.catalogue import POLICIES
 
 TYPES = ("a", "b")
 PROFILES: dict[str, Any] = {

@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from tests.property.damage import EDITS, ENCODINGS, damaged
 
 import themis
-from themis.auction_file import read_auction
+from themis.auction.file import read_auction
 from themis.errors import ThemisError
-from themis.result import Result
-from themis.result_schema import TABLES
-from themis.scenario import Scenario
+from themis.results.result import Result
+from themis.scenario.scenario import Scenario
+from themis.schema.result import TABLES
 
 CORPUS = Path(__file__).parent / "corpus"
 READ = {"docs", "spec", "machines", "full", "control_characters", "too_many_gpus_of_a_cluster"}

@@ -10,8 +10,8 @@ from tests.audit.audit import audit
 from tests.differential.small import Job, workload
 
 from themis import simulate
-from themis.cluster import Cluster
-from themis.policies import POLICIES
+from themis.cluster.cluster import Cluster
+from themis.policies.catalogue import POLICIES
 
 Case = tuple[str, list[Job], list[str], dict[str, Any]]
 

@@ -16,10 +16,10 @@ from tests.differential.small import Job, play, spans, workload
 
 import themis
 from themis.auditing import audit
-from themis.cluster import Cluster
+from themis.cluster.cluster import Cluster
 from themis.metrics.thrash import repeats
-from themis.policies import POLICIES
-from themis.policy import Grant, Policy, PolicyView
+from themis.policies.catalogue import POLICIES
+from themis.policies.policy import Grant, Policy, PolicyView
 
 RUNS = settings(
     derandomize=True,

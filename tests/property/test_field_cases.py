@@ -18,11 +18,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from themis.cluster import Cluster
+from themis.cluster.cluster import Cluster
 from themis.errors import TraceError
-from themis.simulation import simulate
+from themis.simulation.simulate import simulate
 from themis.traces import read_trace
-from themis.workload import Workload
+from themis.workload.workload import Workload
 
 SETTINGS = settings(
     max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from tests.differential.small import Job, workload
 
 import themis
-from themis.cluster import Cluster
-from themis.policies import POLICIES
-from themis.result import Result
+from themis.cluster.cluster import Cluster
+from themis.policies.catalogue import POLICIES
+from themis.results.result import Result
 
 NAMES = ["themis", *(policy.name for policy in POLICIES)]
 

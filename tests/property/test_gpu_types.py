@@ -12,9 +12,9 @@ from tests.differential.small import FREE_SWITCHES, Job, spans, workload
 
 import themis
 from themis import Cluster
-from themis.policies import POLICIES
-from themis.result import Result
-from themis.workload import Workload
+from themis.policies.catalogue import POLICIES
+from themis.results.result import Result
+from themis.workload.workload import Workload
 
 RUNS = settings(
     derandomize=True,

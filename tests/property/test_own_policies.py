@@ -13,9 +13,9 @@ from tests.property import test_engine, test_searches
 
 import themis
 from themis.auditing import audit
-from themis.cluster import Cluster
-from themis.policy import Decision, Grant, Policy, PolicyView
-from themis.workload import Workload
+from themis.cluster.cluster import Cluster
+from themis.policies.policy import Decision, Grant, Policy, PolicyView
+from themis.workload.workload import Workload
 
 RUNS = settings(
     derandomize=True,

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tests.differential.small import Job, play
 
 import themis
-from themis.policies import POLICIES
-from themis.result import Result
+from themis.policies.catalogue import POLICIES
+from themis.results.result import Result
 
 TENANTS = ("x", "y", "z")
 NAMES = [policy.name for policy in POLICIES]

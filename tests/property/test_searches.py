@@ -11,8 +11,8 @@ from tests.audit.audit import audit
 from tests.differential.small import Job, Search, workload
 
 from themis import simulate
-from themis.cluster import Cluster
-from themis.policies import POLICIES
+from themis.cluster.cluster import Cluster
+from themis.policies.catalogue import POLICIES
 
 Case = tuple[str, list[Job], dict[str, Search], dict[str, Any]]
 

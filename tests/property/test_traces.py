@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from themis.errors import TraceError
 from themis.traces import read_trace
-from themis.workload import Workload
+from themis.workload.workload import Workload
 
 SETTINGS = settings(
     max_examples=80,

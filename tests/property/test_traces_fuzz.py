@@ -15,10 +15,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.property.damage import EDITS, ENCODINGS, damaged, result_or_refusal
 
-from themis.machine_lists import read_cluster
 from themis.traces import read_trace
+from themis.traces.machine_lists import read_cluster
 from themis.traces.registry import READERS
-from themis.workload import Workload
+from themis.workload.workload import Workload
 
 DATA = Path(__file__).parents[1] / "data"
 NATIVE = (

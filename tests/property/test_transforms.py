@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from themis.cluster import Cluster
+from themis.checking.offered_load import offered_load
+from themis.cluster.cluster import Cluster
 from themis.errors import TraceError
-from themis.offered_load import offered_load
 from themis.profiles import PROFILES
-from themis.traces.schema import JOBS, apps_from_jobs
-from themis.transforms import apply_transforms, parse_transforms
-from themis.workload import Workload
+from themis.schema.workload import JOBS, apps_from_jobs
+from themis.workload.transforms import apply_transforms, parse_transforms
+from themis.workload.workload import Workload
 
 Job = tuple[int, int, int, int, str | None, str | None]
 CLUSTER = Cluster.parse("4x8")

@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from themis.result import Result
-from themis.result_schema import TABLES
+from themis.results.result import Result
+from themis.schema.result import TABLES
 
 MakeResult = Callable[..., Result]
 MakeTable = Callable[[str, Sequence[Mapping[str, object]]], pl.DataFrame]

@@ -9,9 +9,9 @@ import pytest
 from tests.differential.small import FREE_SWITCHES, Job, Search, spans, workload
 
 import themis
-from themis.agents import Agent, AppView, Demand, Goal, Least, Piece, Verdict
-from themis.policy import Decision, Policy, PolicyView
-from themis.result import Result
+from themis.agents.agent import Agent, AppView, Demand, Goal, Least, Piece, Verdict
+from themis.policies.policy import Decision, Policy, PolicyView
+from themis.results.result import Result
 
 TWO = [
     Job("a0", 0, 1, 100, 2, "a", iterations=10.0, loss=(0.5, 1.0, 0.0)),

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from themis import AppState, Bid, ScenarioError
-from themis.auction_file import AuctionRequest, read_auction
+from themis.auction.file import AuctionRequest, read_auction
 
 Read = Callable[[Any], AuctionRequest]
 

@@ -14,8 +14,8 @@ from themis.auditing.rules import RULES
 from themis.cli import run as cli_run
 from themis.cli.exits import ExitCode, exit_code
 from themis.cli.root import cli
-from themis.cluster import Cluster
-from themis.result import Result
+from themis.cluster.cluster import Cluster
+from themis.results.result import Result
 
 JOBS = [Job("a", 0, 2, 60), Job("b", 5, 3, 30, profile="vgg16"), Job("c", 5, 1, 40, 2)]
 FLAGS = (
@@ -118,7 +118,7 @@ def test_types_of_other_speeds_are_audited(policy: str) -> None:
 def test_simulate_raises_what_an_audit_finds(monkeypatch: pytest.MonkeyPatch) -> None:
     assert themis.simulate(workload(JOBS), Cluster.parse("2x2"), audit=True).policy == "themis"
     monkeypatch.setattr(
-        "themis.simulation.Result",
+        "themis.simulation.simulate.Result",
         lambda frames, manifest, inputs: forged(Result(frames, manifest, inputs)),
     )
     with pytest.raises(themis.AuditError, match="jobs_have_one_final_state: A job ends in"):

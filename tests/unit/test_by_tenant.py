@@ -11,7 +11,7 @@ import themis
 from themis.cli.exits import ExitCode, exit_code
 from themis.cli.root import cli
 from themis.metrics.by_tenant import TENANTS
-from themis.result import Result
+from themis.results.result import Result
 
 JOBS = [Job("a", 0, 1, 20), Job("b", 0, 2, 80), Job("c", 30, 1, 10), Job("d", 0, 9, 10)]
 OWNERS = {"a": "x", "b": "y", "c": "x"}

@@ -10,12 +10,12 @@ import pytest
 from click.testing import CliRunner
 from polars.testing import assert_frame_equal
 
-from themis.capacity import CAUSES
-from themis.capacity_tables import read_capacity
 from themis.cli.root import cli
-from themis.cluster import Cluster
+from themis.cluster.capacity import CAUSES
+from themis.cluster.cluster import Cluster
 from themis.errors import ClusterError, ScenarioError, TraceError
-from themis.scenario import Scenario
+from themis.scenario.scenario import Scenario
+from themis.traces.capacity_tables import read_capacity
 
 TWO = Cluster.parse("2x4")
 ROWS = "machine,at_s,gpus,cause\nr0-m1,60,0,failure\nr0-m0,60,2,\nr0-m1,90.5,4,repair\n"

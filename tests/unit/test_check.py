@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from themis.offered_load import MAX_BINS, offered_load
+from themis.checking.offered_load import MAX_BINS, offered_load
+from themis.schema.workload import apps_from_jobs
 from themis.synthetic import generate
-from themis.trace_check import check_trace
 from themis.traces import read_trace
-from themis.traces.schema import apps_from_jobs
-from themis.workload import Workload
+from themis.traces.check import check_trace
+from themis.workload.workload import Workload
 
 Themis = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from tests.differential.small import Job, ends, play
 
-from themis.claims import claims
+from themis.boundary.claims import claims
 from themis.errors import ScenarioError
-from themis.settings import Settings
+from themis.settings.settings import Settings
 
 IDS = [f"a{number}" for number in range(40)]
 

@@ -11,19 +11,19 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from themis.comparing import Comparison, compare, load_comparison
-from themis.digest import app_rows, digest
+from themis.comparison.comparing import Comparison, compare, load_comparison
 from themis.errors import PolicyError, ScenarioError, ThemisError
 from themis.metrics.catalogue import HEADLINES
-from themis.paired import default_baseline, winners
-from themis.result import Result
-from themis.result_schema import RESULT_SCHEMA_VERSION
+from themis.results.digest import app_rows, digest
+from themis.results.paired import default_baseline, winners
+from themis.results.result import Result
+from themis.schema.result import RESULT_SCHEMA_VERSION
 
 if TYPE_CHECKING:
     from tests.unit.conftest import MakeResult
 
-    from themis.cluster import Cluster
-    from themis.workload import Workload
+    from themis.cluster.cluster import Cluster
+    from themis.workload.workload import Workload
 
 # The stand-in engine looks at neither.
 WORKLOAD = cast("Workload", SimpleNamespace())
@@ -56,10 +56,10 @@ def engine(make_result: MakeResult, monkeypatch: pytest.MonkeyPatch) -> Engine:
             raise KeyboardInterrupt
         return make_result(40, policy, seed)
 
-    module = ModuleType("themis.simulation")
+    module = ModuleType("themis.simulation.simulate")
     module.simulate = simulate  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "themis.simulation", module)
-    monkeypatch.setattr("themis.policies.resolve_policy", lambda name: name)
+    monkeypatch.setitem(sys.modules, "themis.simulation.simulate", module)
+    monkeypatch.setattr("themis.policies.catalogue.resolve_policy", lambda name: name)
     return calls
 
 

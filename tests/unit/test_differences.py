@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from themis.differences import differences
 from themis.errors import ThemisError
 from themis.metrics.statistics import bootstrap_interval
-from themis.paired import cut_off_pairs
+from themis.results.differences import differences
+from themis.results.paired import cut_off_pairs
 
 Run = tuple[str, str, str, int, float | None, float | None]
 

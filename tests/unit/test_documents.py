@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 import themis
-from themis import documents
 from themis.arguments import MOST_SEEDS
-from themis.auction_file import read_auction
-from themis.comparing import compare
-from themis.documents import toml_tables
+from themis.auction.file import read_auction
+from themis.comparison.comparing import compare
 from themis.errors import ScenarioError, ThemisError
-from themis.overrides import parse_text_value
-from themis.scenario import Scenario
+from themis.files import documents
+from themis.files.documents import toml_tables
+from themis.scenario.scenario import Scenario
+from themis.settings.overrides import parse_text_value
 from themis.sweeps import sweep
 
 READERS: dict[str, Callable[[Path], object]] = {

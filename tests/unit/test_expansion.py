@@ -16,8 +16,8 @@ import polars as pl
 import pytest
 
 import themis
-from themis import expansion
 from themis.errors import ThemisError, TraceError
+from themis.files import expansion
 from themis.traces import csvtext, read_trace
 
 if sys.version_info >= (3, 14):

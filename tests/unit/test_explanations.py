@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import themis
 from themis.explanations.spans import Span, minus, union
-from themis.scenario import Scenario
+from themis.scenario.scenario import Scenario
 
 TWO = "id,submit_s,gpus,duration,user,app_id\na1,0,4,900,ann,a\nb1,60,4,900,bob,b\n"
 

@@ -12,8 +12,8 @@ from tests.differential.small import FREE_SWITCHES, Job, ends, play, spans, work
 import themis
 from themis import Cluster, ScenarioError
 from themis.profiles import ProfileInput
-from themis.result import Result
-from themis.workload import Workload
+from themis.results.result import Result
+from themis.workload.workload import Workload
 
 TWO = "1x(1x4:a+1x4:b)"
 FAST_A: Mapping[str, ProfileInput] = {"p": {"scores": [1, 1, 1, 1], "speeds": {"a": 2.0, "b": 0.5}}}

@@ -9,10 +9,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from themis.capacity_tables import read_capacity
-from themis.cluster import Cluster
+from themis.cluster.cluster import Cluster
 from themis.errors import ClusterError, TraceError
-from themis.machine_lists import MACHINE_FORMATS, read_cluster
+from themis.traces.capacity_tables import read_capacity
+from themis.traces.machine_lists import MACHINE_FORMATS, read_cluster
 
 LISTS = {
     "philly": (

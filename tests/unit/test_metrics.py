@@ -24,8 +24,8 @@ from themis.metrics.statistics import (
     quantile,
     weighted_mean,
 )
-from themis.result import Result
-from themis.result_schema import TABLES
+from themis.results.result import Result
+from themis.schema.result import TABLES
 
 if TYPE_CHECKING:
     from tests.unit.conftest import MakeResult, MakeTable

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from themis.errors import ScenarioError
-from themis.overrides import SETTING_PLACES, apply_overrides, parse_text_value
-from themis.settings import Settings
+from themis.settings.overrides import SETTING_PLACES, apply_overrides, parse_text_value
+from themis.settings.settings import Settings
 
 
 @pytest.mark.parametrize(

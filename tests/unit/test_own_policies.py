@@ -11,10 +11,10 @@ import pytest
 from tests.differential.small import Job, Search, play, spans, workload
 
 import themis
-from themis.cluster import Cluster
+from themis.cluster.cluster import Cluster
 from themis.errors import PolicyAnswerError, PolicyError
-from themis.policy import Decision, Grant, Policy, PolicyView
-from themis.result import Result
+from themis.policies.policy import Decision, Grant, Policy, PolicyView
+from themis.results.result import Result
 
 Answer = Callable[[PolicyView], Decision | Iterable[Grant] | None]
 

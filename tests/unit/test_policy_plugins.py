@@ -14,8 +14,8 @@ import themis
 from themis.cli.exits import ExitCode, exit_code
 from themis.cli.root import cli
 from themis.errors import PolicyError
-from themis.policies import GROUP, POLICIES, known_policies, own_policies
-from themis.scenario import Scenario
+from themis.policies.catalogue import GROUP, POLICIES, known_policies, own_policies
+from themis.scenario.scenario import Scenario
 
 MODULE = '''
 import themis

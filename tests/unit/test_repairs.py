@@ -12,10 +12,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from themis.checking.repairs import RULES, chosen
 from themis.errors import TraceError
 from themis.traces import read_trace
-from themis.traces.repairs import RULES, chosen
-from themis.workload import Workload
+from themis.workload.workload import Workload
 
 Themis = Callable[..., subprocess.CompletedProcess[str]]
 

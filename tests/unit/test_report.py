@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pytest
 
-from themis.comparison import Comparison
-from themis.digest import app_rows, digest
+from themis.comparison.comparison import Comparison
 from themis.errors import ThemisError
 from themis.metrics.catalogue import Unit
 from themis.metrics.occupancy import occupancy
-from themis.policies import POLICIES
+from themis.policies.catalogue import POLICIES
 from themis.report import distributions, figures, write_report
 from themis.report.many import drawn_part
 from themis.report.palette import policy_colours
 from themis.report.wording import worded
-from themis.result import Result
+from themis.results.digest import app_rows, digest
+from themis.results.result import Result
 
 if TYPE_CHECKING:
     from tests.unit.conftest import MakeResult, MakeTable
@@ -307,7 +307,7 @@ def test_numbers_read_well(value: float | None, unit: Unit, text: str) -> None:
 
 def test_results_load_without_charts() -> None:
     code = (
-        "import sys, themis.comparing, themis.result\n"
+        "import sys, themis.comparison.comparing, themis.results.result\n"
         "print([m for m in ('altair', 'vl_convert', 'jinja2') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

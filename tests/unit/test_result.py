@@ -10,8 +10,8 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from themis.errors import ThemisError
-from themis.result import Result, load_result
-from themis.result_schema import RESULT_SCHEMA_VERSION, TABLES
+from themis.results.result import Result, load_result
+from themis.schema.result import RESULT_SCHEMA_VERSION, TABLES
 
 
 def digest(directory: Path) -> dict[str, bytes]:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from themis.errors import ScenarioError
-from themis.scenario import Scenario
+from themis.scenario.scenario import Scenario
 
 SMALL = """
 [cluster]

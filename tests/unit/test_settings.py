@@ -5,8 +5,8 @@ import pickle
 import pytest
 
 from themis.errors import ScenarioError, ThemisError
-from themis.presets import PRESETS
-from themis.settings import Settings
+from themis.settings.presets import PRESETS
+from themis.settings.settings import Settings
 
 DEFAULTS = {
     "fairness_knob": 0.8,

@@ -13,7 +13,7 @@ from tests.differential.small import Job, ends, play, spans, workload
 
 import themis
 from themis import Cluster, PolicyError, ScenarioError
-from themis.workload import Workload
+from themis.workload.workload import Workload
 
 ONE = [Job("a", 0, 1, 10)]
 POLICIES = tuple(policy.name for policy in themis.POLICIES)

@@ -13,12 +13,12 @@ import polars as pl
 import pytest
 
 import themis
-from themis.atomic_directory import json_text
 from themis.errors import PolicyError, ScenarioError, ThemisError, TraceError
+from themis.files.atomic_directory import json_text
 from themis.metrics.catalogue import CATALOGUE
-from themis.overrides import SETTING_PLACES
-from themis.scenario import Scenario
-from themis.scenario_tables import SweepTable
+from themis.scenario.scenario import Scenario
+from themis.scenario.tables import SweepTable
+from themis.settings.overrides import SETTING_PLACES
 from themis.sweeps import SweepProgress, load_sweep, sweep
 from themis.sweeps.address import Addresses
 from themis.sweeps.axes import parse_axes, points

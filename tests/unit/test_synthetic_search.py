@@ -11,9 +11,9 @@ import polars as pl
 import pytest
 
 from themis.errors import TraceError
+from themis.schema.workload import STOPPING
 from themis.synthetic import SPECS, generate
-from themis.traces.schema import STOPPING
-from themis.workload import Workload
+from themis.workload.workload import Workload
 
 W2_JOBS = [
     *(1, 1, 1, 2, 2, 2, 2, 3, 4, 4, 4, 5, 5, 5, 6, 7, 8, 9, 10, 11, 13, 14, 20, 24, 25, 27, 29),

@@ -13,8 +13,8 @@ import themis
 from themis.cli.exits import ExitCode, exit_code
 from themis.cli.root import cli
 from themis.errors import ScenarioError
-from themis.scenario import Scenario
-from themis.tenants import Tenant
+from themis.scenario.scenario import Scenario
+from themis.workload.tenants import Tenant
 
 JOBS = [Job("a", 0, 1, 20), Job("b", 0, 1, 20)]
 OWNERS = {"a": "x", "b": "y"}

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from themis.toml_text import toml_text
+from themis.settings.toml_text import toml_text
 
 TEXT = st.text(st.characters(codec="utf-8"))
 SCALARS = TEXT | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False)

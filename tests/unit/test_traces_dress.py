@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from themis.check import CheckReport
+from themis.checking.check import CheckReport
 from themis.traces import read_trace
 from themis.traces.registry import READERS
-from themis.workload import Workload
+from themis.workload.workload import Workload
 
 DATA = Path(__file__).parents[1] / "data"
 TRACES = {

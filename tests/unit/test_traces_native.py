@@ -12,7 +12,7 @@ import pytest
 from themis.errors import TraceError
 from themis.synthetic import generate
 from themis.traces import read_trace
-from themis.workload import Workload
+from themis.workload.workload import Workload
 
 
 def table(folder: Path, text: str | bytes, **options: object) -> Workload:
@@ -290,7 +290,7 @@ def test_tables_of_other_versions(tmp_path: Path, version: int) -> None:
     workload = generate("demo", apps=2)
     added = {"max_gpus", "target_loss", "iterations", "loss_a", "loss_b", "loss_c", "bracket"}
     added = {"gpu_milli"} if version > 1 else added | {"gpu_milli"}
-    metadata = {"themis.workload": f'{{"schema_version": {version}}}'}
+    metadata = {"themis.workload.workload": f'{{"schema_version": {version}}}'}
     for name, frame in (("apps", workload.apps), ("jobs", workload.jobs)):
         old = frame.drop(
             c for c in added & set(frame.columns) if frame[c].null_count() == len(frame)

@@ -10,7 +10,7 @@ import pytest
 
 from themis.errors import TraceError
 from themis.traces import read_trace
-from themis.workload import Workload
+from themis.workload.workload import Workload
 
 DATA = Path(__file__).parents[1] / "data"
 HEADER = "timestamp,duration,num_gpus,gpu_time,cluster\n"

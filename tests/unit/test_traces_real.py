@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from themis.capacity_tables import read_capacity
 from themis.errors import ClusterError, TraceError
-from themis.machine_lists import read_cluster
-from themis.trace_check import check_trace
 from themis.traces import read_trace
+from themis.traces.capacity_tables import read_capacity
+from themis.traces.check import check_trace
+from themis.traces.machine_lists import read_cluster
 
 pytestmark = pytest.mark.traces
 

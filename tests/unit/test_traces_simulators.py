@@ -9,7 +9,7 @@ import pytest
 
 from themis.errors import TraceError
 from themis.traces import read_trace
-from themis.workload import Workload
+from themis.workload.workload import Workload
 
 DATA = Path(__file__).parents[1] / "data" / "traces"
 

@@ -11,10 +11,10 @@ from typing import Any
 import polars as pl
 import pytest
 
+from themis.checking.problems import TraceReport
 from themis.errors import TraceError
 from themis.traces import read_trace
-from themis.traces.report import TraceReport
-from themis.workload import Workload
+from themis.workload.workload import Workload
 
 DATA = Path(__file__).parents[1] / "data" / "traces"
 DAY_S = 86_400.0

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 import themis as package
-from themis.cluster import Cluster
+from themis.cluster.cluster import Cluster
 from themis.errors import ScenarioError, ThemisError, TraceError
-from themis.scenario import Scenario
+from themis.scenario.scenario import Scenario
 from themis.synthetic import generate
-from themis.transforms import apply_transforms, parse_transforms, transform_table
+from themis.workload.transforms import apply_transforms, parse_transforms, transform_table
 
 CLUSTER = Cluster.parse("2x4")
 API: Any = package

@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 
 from themis.errors import TraceError
+from themis.schema.workload import APPS, JOBS
 from themis.synthetic import generate
 from themis.traces import read_trace
-from themis.traces.schema import APPS, JOBS
-from themis.workload import Workload
+from themis.workload.workload import Workload
 
 
 def workload(*jobs: tuple[str, float, int, str], users: str = "") -> Workload:

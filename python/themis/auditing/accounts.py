@@ -7,7 +7,7 @@ import polars as pl
 
 from themis.auditing.run import SHARE, Run, problems, us
 from themis.metrics.gpu_time import GPU_TIME_PARTS
-from themis.traces.schema import WHOLE_MILLI
+from themis.schema.workload import WHOLE_MILLI
 
 __all__ = [
     "counts_add_up",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from themis.auditing.run import GANG, SHARE, WITHOUT_LEASES, Run, problems, us
-from themis.traces.schema import WHOLE_MILLI
+from themis.schema.workload import WHOLE_MILLI
 
 __all__ = [
     "apps_stay_below_their_caps",

@@ -10,10 +10,10 @@ import polars as pl
 from themis.auditing import accounts, contention, fairness, of_gpus, quotas, states
 from themis.auditing.report import AuditReport, Finding
 from themis.auditing.run import Run
-from themis.cluster import Cluster
+from themis.cluster.cluster import Cluster
 from themis.profiles import ProfileInput
-from themis.result import Result
-from themis.workload import Workload
+from themis.results.result import Result
+from themis.workload.workload import Workload
 
 __all__ = ["RULES", "Rule", "audit"]
 

@@ -10,14 +10,14 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from themis.cluster import Cluster
-from themis.core_columns import jobs_by_app
-from themis.job_speeds import JobSpeeds, job_speeds
-from themis.policies import POLICIES
+from themis.boundary.columns import jobs_by_app
+from themis.boundary.job_speeds import JobSpeeds, job_speeds
+from themis.cluster.cluster import Cluster
+from themis.policies.catalogue import POLICIES
 from themis.profiles import COLD_START, ProfileInput, read_profiles
-from themis.result import Result
-from themis.traces.schema import WHOLE_MILLI
-from themis.workload import Workload
+from themis.results.result import Result
+from themis.schema.workload import WHOLE_MILLI
+from themis.workload.workload import Workload
 
 __all__ = ["GANG", "SHARE", "WITHOUT_LEASES", "Run", "problems", "us"]
 

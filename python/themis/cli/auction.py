@@ -13,8 +13,8 @@ from themis.cli.options import SEEDS, json_option, never_loud_option
 from themis.errors import ScenarioError
 
 if TYPE_CHECKING:
-    from themis.auction_file import AuctionRequest
-    from themis.auction_outcome import AuctionOutcome
+    from themis.auction.file import AuctionRequest
+    from themis.auction.outcome import AuctionOutcome
 
 __all__ = ["auction"]
 
@@ -42,7 +42,7 @@ def auction(
     was left over for whom, and why each loser lost; then the objective (sum of log 1/rho), the
     certified upper bound, and the gap between them.
     """
-    from themis.auction_file import read_auction  # noqa: PLC0415 - loads the extension
+    from themis.auction.file import read_auction  # noqa: PLC0415 - loads the extension
 
     request = read_auction(file)
     given = {"payment": payment, "solver": solver, "seed": seed}

@@ -19,7 +19,7 @@ from themis.cli.results import check_page
 from themis.cli.trace_flags import read_flagged, trace_flags
 
 if TYPE_CHECKING:
-    from themis.cluster import Cluster
+    from themis.cluster.cluster import Cluster
 
 __all__ = ["check"]
 
@@ -58,7 +58,7 @@ def check(
 
     Totals before and after show that no work was lost in silence.
     """
-    from themis.transforms import apply_transforms, parse_transforms  # noqa: PLC0415 - pydantic
+    from themis.workload.transforms import apply_transforms, parse_transforms  # noqa: PLC0415 - pydantic
 
     steps = parse_transforms(transforms)
     place = None if cluster is None else _cluster(cluster)
@@ -81,9 +81,9 @@ def check(
 
 
 def _cluster(text: str) -> Cluster:
-    from themis.cluster import Cluster  # noqa: PLC0415 - loads polars
-    from themis.machine_lists import read_cluster  # noqa: PLC0415 - the same
-    from themis.scenario import cluster_table  # noqa: PLC0415 - the same
+    from themis.cluster.cluster import Cluster  # noqa: PLC0415 - loads polars
+    from themis.scenario.scenario import cluster_table  # noqa: PLC0415 - the same
+    from themis.traces.machine_lists import read_cluster  # noqa: PLC0415 - the same
 
     table = cluster_table(text)
     return read_cluster(table["file"]) if "file" in table else Cluster.parse(table["spec"])

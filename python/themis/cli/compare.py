@@ -24,9 +24,9 @@ from themis.cli.scenario_flags import (
 )
 
 if TYPE_CHECKING:
-    from themis.comparison import Comparison
+    from themis.comparison.comparison import Comparison
     from themis.metrics import Number
-    from themis.scenario import Experiment
+    from themis.scenario.scenario import Experiment
 
 __all__ = ["compare", "play_all", "show"]
 
@@ -135,7 +135,7 @@ def play_all(
     force, quiet
         As the flags.
     """
-    from themis.comparing import compare as play  # noqa: PLC0415 - loads polars
+    from themis.comparison.comparing import compare as play  # noqa: PLC0415 - loads polars
 
     watch, started = _Watch(quiet=quiet), time.perf_counter()
     with watch.stack, _keeping_finished_runs(out):

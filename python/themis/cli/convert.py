@@ -13,7 +13,7 @@ from themis.cli.results import say_remarks
 from themis.cli.trace_flags import read_flagged, trace_flags
 
 if TYPE_CHECKING:
-    from themis.workload import Workload
+    from themis.workload.workload import Workload
 
 __all__ = ["convert", "say_written"]
 

@@ -36,8 +36,8 @@ def demo(*, out: str, seed: int | None, force: bool, as_json: bool, quiet: bool)
     Prints a table and writes results and report.html. An earlier demo in the same place is
     replaced.
     """
-    from themis.policies import POLICIES  # noqa: PLC0415 - on use
-    from themis.scenario import Scenario  # noqa: PLC0415 - pydantic loads slowly
+    from themis.policies.catalogue import POLICIES  # noqa: PLC0415 - on use
+    from themis.scenario.scenario import Scenario  # noqa: PLC0415 - pydantic loads slowly
 
     check_output(out, force=force)
     scenario = Scenario.parse(

@@ -53,7 +53,7 @@ def generate(
         return
     if spec is None or out is None:
         raise click.UsageError("Name a SPEC and --out DIR; --list shows the workloads.")
-    from themis.overrides import parse_text_value  # noqa: PLC0415 - pydantic loads slowly
+    from themis.settings.overrides import parse_text_value  # noqa: PLC0415 - pydantic loads slowly
     from themis.synthetic import generate as make  # noqa: PLC0415 - loads polars
 
     values = {key: parse_text_value(text) for key, text in pairs}

@@ -8,7 +8,7 @@ import click
 
 from themis.cli.console import Table, print_json, print_table
 from themis.cli.options import json_option, never_loud_option
-from themis.policies import known_policies
+from themis.policies.catalogue import known_policies
 
 __all__ = ["policies"]
 

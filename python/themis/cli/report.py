@@ -13,8 +13,8 @@ from themis.cli.options import json_option, never_loud_option
 from themis.cli.results import check_page
 
 if TYPE_CHECKING:
-    from themis.comparison import Comparison
-    from themis.result import Result
+    from themis.comparison.comparison import Comparison
+    from themis.results.result import Result
 
 __all__ = ["report"]
 
@@ -61,9 +61,9 @@ def report(
 
 def _load(directories: tuple[str, ...]) -> Comparison | Iterable[Result]:
     """Return a comparison or sweep, or results, loaded one by one; several must be results."""
-    from themis.atomic_directory import read_json_object  # noqa: PLC0415 - on use
-    from themis.comparison import load_comparison  # noqa: PLC0415 - loads polars
-    from themis.result import load_result  # noqa: PLC0415 - the same
+    from themis.comparison.comparison import load_comparison  # noqa: PLC0415 - loads polars
+    from themis.files.atomic_directory import read_json_object  # noqa: PLC0415 - on use
+    from themis.results.result import load_result  # noqa: PLC0415 - the same
     from themis.sweeps import load_sweep  # noqa: PLC0415 - the same
 
     if len(directories) == 1:

@@ -88,7 +88,7 @@ def reproduce(
     seeds, lowest and highest) beside the paper's, and says of each claim about orderings and
     shapes whether it holds. A claim that does not hold is no failure: the exit code is 0.
     """
-    from themis.overrides import parse_text_value  # noqa: PLC0415 - pydantic loads slowly
+    from themis.settings.overrides import parse_text_value  # noqa: PLC0415 - pydantic loads slowly
 
     page = Path(out).absolute() / "report.html"
     if page.parent.exists():

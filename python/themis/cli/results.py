@@ -12,7 +12,7 @@ from themis.cli.console import Cell, Table, note
 from themis.errors import ThemisError
 
 if TYPE_CHECKING:
-    from themis.workload import Workload
+    from themis.workload.workload import Workload
 
 __all__ = [
     "Summary",
@@ -68,7 +68,7 @@ def check_output(directory: str | Path, *, force: bool, keeps: Iterable[Path] = 
     ThemisError
         It is a file, holds foreign files or those of `keeps`, or cannot be written.
     """
-    from themis.atomic_directory import new_directory  # noqa: PLC0415 - on use
+    from themis.files.atomic_directory import new_directory  # noqa: PLC0415 - on use
 
     with suppress(_Probed), new_directory(Path(directory), force=force, keeps=keeps):
         raise _Probed

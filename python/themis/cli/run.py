@@ -22,8 +22,8 @@ from themis.cli.scenario_flags import (
 
 if TYPE_CHECKING:
     from themis.auditing import AuditReport
-    from themis.result import Result
-    from themis.scenario import Experiment
+    from themis.results.result import Result
+    from themis.scenario.scenario import Experiment
 
 __all__ = ["check_policy", "run"]
 
@@ -131,14 +131,14 @@ def check_policy(name: str) -> None:
     PolicyError
         There is no policy of that name; the message names the nearest one.
     """
-    from themis.policies import resolve_policy  # noqa: PLC0415 - on use
+    from themis.policies.catalogue import resolve_policy  # noqa: PLC0415 - on use
 
     resolve_policy(name)
 
 
 def play(experiment: Experiment, *, quiet: bool) -> Result:
     """Simulate an experiment with a progress bar."""
-    from themis.simulation import simulate  # noqa: PLC0415 - loads the extension
+    from themis.simulation.simulate import simulate  # noqa: PLC0415 - loads the extension
 
     with progress_bar(experiment.policy, quiet=quiet) as progress:
         result = simulate(

@@ -15,7 +15,7 @@ from themis.cli.console import note, print_json
 from themis.cli.options import assignments, repair_option, seed_option, transform_option
 
 if TYPE_CHECKING:
-    from themis.scenario import Scenario
+    from themis.scenario.scenario import Scenario
 
 __all__ = ["ScenarioFlags", "say_idle_sweep", "say_scenario", "scenario_flags"]
 
@@ -49,10 +49,10 @@ class ScenarioFlags:
         click.UsageError
             The flags name no workload or no cluster.
         """
-        from themis.documents import read_toml  # noqa: PLC0415 - the same
         from themis.errors import ScenarioError  # noqa: PLC0415 - the same
-        from themis.overrides import apply_overrides  # noqa: PLC0415 - pydantic loads slowly
-        from themis.scenario import Scenario  # noqa: PLC0415 - the same
+        from themis.files.documents import read_toml  # noqa: PLC0415 - the same
+        from themis.scenario.scenario import Scenario  # noqa: PLC0415 - the same
+        from themis.settings.overrides import apply_overrides  # noqa: PLC0415 - pydantic loads slowly
 
         if self.scenario is None:
             self._check_complete()
@@ -76,7 +76,7 @@ class ScenarioFlags:
             raise click.UsageError("Name the cluster: --cluster, for example --cluster '4x(8x8)'.")
 
     def _laid_over(self, document: Mapping[str, object]) -> dict[str, object]:
-        from themis.scenario import cluster_table  # noqa: PLC0415 - pydantic loads slowly
+        from themis.scenario.scenario import cluster_table  # noqa: PLC0415 - pydantic loads slowly
 
         changed = dict(document)
         if self.seed is not None:
@@ -96,8 +96,8 @@ class ScenarioFlags:
         return changed
 
     def _workload(self, given: Mapping[str, object]) -> dict[str, object]:
-        from themis.overrides import parse_text_value  # noqa: PLC0415 - pydantic loads slowly
-        from themis.transforms import transform_table  # noqa: PLC0415 - the same
+        from themis.settings.overrides import parse_text_value  # noqa: PLC0415 - pydantic loads slowly
+        from themis.workload.transforms import transform_table  # noqa: PLC0415 - the same
 
         workload = dict(given)
         if self.trace is not None or self.generate is not None:

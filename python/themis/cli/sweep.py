@@ -23,7 +23,7 @@ from themis.cli.results import resumable, scaled, titled
 from themis.cli.scenario_flags import ScenarioFlags, say_scenario, scenario_flags
 
 if TYPE_CHECKING:
-    from themis.scenario import Scenario
+    from themis.scenario.scenario import Scenario
     from themis.sweeps import Sweep
     from themis.sweeps.result import SweepRun
     from themis.sweeps.sweeping import Backend
@@ -140,9 +140,9 @@ def _with_axes(
     scenario: Scenario, given: tuple[tuple[str, str], ...], seeds: int | None
 ) -> Scenario:
     """Return the scenario with what the flags vary in its table `sweep`."""
-    from themis.overrides import parse_text_value  # noqa: PLC0415 - pydantic loads slowly
-    from themis.scenario_tables import SweepTable  # noqa: PLC0415 - the same
-    from themis.transforms import split_values  # noqa: PLC0415 - the same
+    from themis.scenario.tables import SweepTable  # noqa: PLC0415 - the same
+    from themis.settings.overrides import parse_text_value  # noqa: PLC0415 - pydantic loads slowly
+    from themis.workload.transforms import split_values  # noqa: PLC0415 - the same
 
     table = scenario.sweep or SweepTable()
     axes = dict(table.axes)

@@ -11,7 +11,7 @@ from themis.cli.options import assignments, repair_option
 from themis.errors import TraceError
 
 if TYPE_CHECKING:
-    from themis.workload import Workload
+    from themis.workload.workload import Workload
 
 __all__ = ["read_flagged", "trace_flags"]
 
@@ -46,7 +46,7 @@ def read_flagged(trace: str, format_: str | None, options: Pairs, repairs: Pairs
     TraceError
         The trace cannot be read, or an option or a repair is unknown.
     """
-    from themis.overrides import parse_text_value  # noqa: PLC0415 - pydantic loads slowly
+    from themis.settings.overrides import parse_text_value  # noqa: PLC0415 - pydantic loads slowly
     from themis.traces import read_trace  # noqa: PLC0415 - loads polars
 
     values = {key: parse_text_value(text) for key, text in options}

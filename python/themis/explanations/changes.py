@@ -8,15 +8,15 @@ from typing import Any
 
 import polars as pl
 
-from themis.cluster import Cluster
+from themis.cluster.cluster import Cluster
 from themis.errors import ThemisError
 from themis.explanations.replay import Replay
 from themis.explanations.subject import Subject
-from themis.policies import POLICIES
+from themis.policies.catalogue import POLICIES
 from themis.report.wording import duration
-from themis.result import Result
-from themis.tenants import Tenant
-from themis.workload import Workload
+from themis.results.result import Result
+from themis.workload.tenants import Tenant
+from themis.workload.workload import Workload
 
 __all__ = ["CHANGES", "smallest_change", "tried_changes"]
 

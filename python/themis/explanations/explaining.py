@@ -9,8 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
-from themis.atomic_directory import read_json_object
-from themis.cluster import Cluster
+from themis.cluster.cluster import Cluster
 from themis.errors import ThemisError
 from themis.explanations.changes import tried_changes
 from themis.explanations.explanation import Explanation
@@ -19,8 +18,9 @@ from themis.explanations.sentences import Moment, sentences
 from themis.explanations.spans import Span
 from themis.explanations.story import holders_of, timeline_of, winners_at
 from themis.explanations.subject import Subject, run_end_s, subject_of
-from themis.result import Result, load_result
-from themis.workload import Workload
+from themis.files.atomic_directory import read_json_object
+from themis.results.result import Result, load_result
+from themis.workload.workload import Workload
 
 __all__ = ["explain"]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from themis.auction_outcome import AuctionOutcome
+from themis.auction.outcome import AuctionOutcome
 from themis.explanations.changes import smallest_change
 from themis.notebook import grid
 

@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from themis.auction_outcome import AuctionOutcome, Entrant
-from themis.cluster import Cluster
+from themis.auction.outcome import AuctionOutcome, Entrant
+from themis.cluster.cluster import Cluster
 from themis.errors import ThemisError
-from themis.policies import resolve_policy
-from themis.result import Inputs, Result
-from themis.settings import Settings
-from themis.tenants import Tenant
-from themis.workload import Workload
+from themis.policies.catalogue import resolve_policy
+from themis.results.result import Inputs, Result
+from themis.settings.settings import Settings
+from themis.workload.tenants import Tenant
+from themis.workload.workload import Workload
 
 __all__ = ["AUCTION_POLICY", "Replay", "Watched", "replay_of"]
 
@@ -69,7 +69,7 @@ class Replay:
         ThemisError
             What was changed can't be played.
         """
-        from themis.simulation import simulate  # noqa: PLC0415 - loads the compiled engine
+        from themis.simulation.simulate import simulate  # noqa: PLC0415 - loads the compiled engine
 
         settings = self.settings.model_dump()
         if until_s is not None:
@@ -87,7 +87,7 @@ class Replay:
     def watch(self, app_id: str, at_s: float | None) -> Watched:
         """Play the run once more and note how an app fares in auctions, and one of them whole."""
         from themis import _core  # noqa: PLC0415 - loads the compiled engine
-        from themis.simulation import core_inputs, core_settings  # noqa: PLC0415 - the same
+        from themis.simulation.simulate import core_inputs, core_settings  # noqa: PLC0415 - the same
 
         workload, cluster = self.inputs.workload, self.inputs.cluster
         ids = workload.apps.get_column("app_id").to_list()
@@ -162,7 +162,7 @@ def _has_agents(result: Result) -> bool:
 
 
 def _rebuilt(result: Result) -> Inputs:
-    from themis.scenario import Scenario  # noqa: PLC0415 - pydantic loads slowly
+    from themis.scenario.scenario import Scenario  # noqa: PLC0415 - pydantic loads slowly
 
     document = result.manifest.get("scenario")
     if not isinstance(document, dict):

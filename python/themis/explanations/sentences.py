@@ -12,9 +12,9 @@ from themis.explanations.replay import Watched
 from themis.explanations.spans import Span
 from themis.explanations.story import counted, fates, held_by
 from themis.explanations.subject import Subject, run_end_s
-from themis.policies import POLICIES
+from themis.policies.catalogue import POLICIES
 from themis.report.wording import duration
-from themis.result import Result
+from themis.results.result import Result
 
 __all__ = ["Moment", "sentences"]
 

@@ -12,8 +12,8 @@ import polars as pl
 from themis.explanations.spans import Span
 from themis.explanations.subject import Subject
 from themis.report.wording import duration
-from themis.result import Result
-from themis.traces.schema import WHOLE_MILLI
+from themis.results.result import Result
+from themis.schema.workload import WHOLE_MILLI
 
 __all__ = [
     "TIMELINE",

@@ -10,7 +10,7 @@ import polars as pl
 from themis.errors import ThemisError
 from themis.explanations.spans import Span, waits_of
 from themis.nearest import nearest
-from themis.result import Result
+from themis.results.result import Result
 
 __all__ = ["Subject", "run_end_s", "subject_of"]
 

@@ -24,7 +24,7 @@ def summarise(frames: Mapping[str, pl.DataFrame]) -> dict[str, Number]:
     Parameters
     ----------
     frames
-        The five tables of :data:`themis.result_schema.TABLES`.
+        The five tables of :data:`themis.schema.result.TABLES`.
     """
     apps, jobs, usage = frames["apps"], frames["jobs"], frames["usage"]
     start_s, end_s = run_span(apps, usage)

@@ -29,7 +29,7 @@ def tenant_table(apps: pl.DataFrame) -> pl.DataFrame:
     ----------
     apps
         Rows of one run with tenant, state, gpu_s, rho, rho_is_bound and completion_s (null unless
-        done): see :func:`themis.digest.app_rows`.
+        done): see :func:`themis.results.digest.app_rows`.
 
     Returns
     -------

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 import polars as pl
 
-from themis.traces.schema import WHOLE_MILLI
+from themis.schema.workload import WHOLE_MILLI
 
 __all__ = ["OCCUPANCY", "occupancy"]
 

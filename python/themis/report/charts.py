@@ -8,8 +8,6 @@ from collections.abc import Sequence
 import altair as alt
 import polars as pl
 
-from themis.compared import Compared
-from themis.digest import RunDigest
 from themis.metrics.gpu_time import GPU_TIME_PARTS
 from themis.report.distributions import (
     completion_figure,
@@ -37,6 +35,8 @@ from themis.report.machines import machine_figure
 from themis.report.many import drawn_part
 from themis.report.palette import PARTS
 from themis.report.tables import one_workload
+from themis.results.compared import Compared
+from themis.results.digest import RunDigest
 
 __all__ = ["Figure", "draw_figures"]
 

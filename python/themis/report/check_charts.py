@@ -6,9 +6,9 @@ import altair as alt
 import numpy as np
 import polars as pl
 
-from themis.offered_load import LoadReport, TimeBins
+from themis.checking.offered_load import LoadReport, TimeBins
 from themis.report.look import HEIGHT, WIDTH, Figure, inline, styled, time_unit, values
-from themis.workload import Workload
+from themis.workload.workload import Workload
 
 __all__ = ["workload_figures"]
 

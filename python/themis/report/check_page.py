@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from themis.report.html_page import rendered, write_page
 
 if TYPE_CHECKING:
-    from themis.check import CheckReport
-    from themis.workload import Workload
+    from themis.checking.check import CheckReport
+    from themis.workload.workload import Workload
 
 __all__ = ["write_check_page"]
 

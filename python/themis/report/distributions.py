@@ -8,8 +8,6 @@ from collections.abc import Callable, Sequence
 import altair as alt
 import polars as pl
 
-from themis.compared import Compared
-from themis.digest import RunDigest
 from themis.metrics.curves import cumulative_distribution
 from themis.metrics.statistics import present
 from themis.report.look import (
@@ -24,6 +22,8 @@ from themis.report.look import (
     values,
 )
 from themis.report.palette import GRID, INK
+from themis.results.compared import Compared
+from themis.results.digest import RunDigest
 
 __all__ = [
     "completion_figure",

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 import altair as alt
 import polars as pl
 
-from themis.digest import RunDigest
 from themis.metrics.catalogue import CATALOGUE, Unit
 from themis.report.look import WIDTH, AnyChart, Figure, inline, styled, time_unit
 from themis.report.palette import GRID, SERIES_BLUE
+from themis.results.digest import RunDigest
 
 __all__ = ["effect_figures"]
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from themis.atomic_file import new_file
 from themis.errors import ThemisError
+from themis.files.atomic_file import new_file
 from themis.report.palette import css_variables
 from themis.report.wording import visible
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import altair as alt
 import polars as pl
 
-from themis.digest import RunDigest
 from themis.report.palette import GRID, INK, policy_colours
+from themis.results.digest import RunDigest
 
 __all__ = [
     "HEIGHT",

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 import altair as alt
 import polars as pl
 
-from themis.compared import Compared
-from themis.digest import RunDigest
 from themis.report.look import WIDTH, Figure, first_of_label, inline, styled, time_unit
 from themis.report.palette import app_colours
+from themis.results.compared import Compared
+from themis.results.digest import RunDigest
 
 __all__ = ["machine_figure"]
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import polars as pl
 
-from themis.compared import Compared
+from themis.results.compared import Compared
 
 __all__ = ["MANY", "drawn_part"]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from themis.digest import RunDigest
 from themis.metrics import Number
 from themis.metrics.catalogue import Unit
 from themis.report.wording import worded
+from themis.results.digest import RunDigest
 
 __all__ = ["run_facts", "run_notes"]
 

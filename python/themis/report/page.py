@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from themis.atomic_file import new_file
-from themis.compared import Compared
-from themis.digest import RunDigest, app_rows, digest
 from themis.errors import ThemisError
+from themis.files.atomic_file import new_file
 from themis.report.drawing import inlined, png, svg
 from themis.report.html_page import rendered, write_page
 from themis.report.many import MANY, drawn_part
@@ -26,7 +24,9 @@ from themis.report.tables import (
     tenant_rows,
     winners_of,
 )
-from themis.result import Result
+from themis.results.compared import Compared
+from themis.results.digest import RunDigest, app_rows, digest
+from themis.results.result import Result
 
 if TYPE_CHECKING:
     from themis.report.charts import Figure

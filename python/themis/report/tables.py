@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from themis.compared import Compared
-from themis.digest import RunDigest
 from themis.metrics.by_tenant import tenant_table
 from themis.metrics.catalogue import CATALOGUE, HEADLINES, Better, Metric, Unit
 from themis.report.wording import worded
+from themis.results.compared import Compared
+from themis.results.digest import RunDigest
 
 __all__ = [
     "Cell",

@@ -11,12 +11,12 @@ from typing import cast
 import polars as pl
 
 from themis.metrics import Number
-from themis.overrides import apply_values
-from themis.scenario import Scenario
+from themis.scenario.scenario import Scenario
+from themis.settings.overrides import apply_values
 from themis.sweeps import Sweep, sweep
 from themis.sweeps.sweeping import SweepProgress
 from themis.synthetic import generate
-from themis.workload import Workload
+from themis.workload.workload import Workload
 
 __all__ = ["EXPERIMENTS", "POLICIES", "Experiment", "Run"]
 

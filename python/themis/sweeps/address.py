@@ -7,8 +7,8 @@ import json
 from functools import cache
 
 from themis import _core
-from themis.result_schema import RESULT_SCHEMA_VERSION
-from themis.scenario import Scenario
+from themis.scenario.scenario import Scenario
+from themis.schema.result import RESULT_SCHEMA_VERSION
 from themis.traces.inputs import files_of
 from themis.traces.source import TraceFile, digest
 

@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from themis.errors import ScenarioError
-from themis.overrides import apply_values, place_of
-from themis.scenario import Scenario, cluster_table
-from themis.scenario_tables import SweepTable
+from themis.scenario.scenario import Scenario, cluster_table
+from themis.scenario.tables import SweepTable
+from themis.settings.overrides import apply_values, place_of
 
 __all__ = ["Axis", "Point", "parse_axes", "points"]
 

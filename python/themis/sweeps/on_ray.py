@@ -17,8 +17,8 @@ from pathlib import Path
 from types import ModuleType
 
 from themis import _core
-from themis.atomic_directory import new_directory
 from themis.errors import ThemisError
+from themis.files.atomic_directory import new_directory
 from themis.sweeps.play import ONE_THREAD, Outcome, Task, play
 
 __all__ = ["load_ray", "play_on_ray"]

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from themis.cluster import Cluster
+from themis.cluster.cluster import Cluster
 from themis.errors import ThemisError
-from themis.scenario import Scenario
-from themis.simulation import simulate
-from themis.workload import Workload
+from themis.scenario.scenario import Scenario
+from themis.simulation.simulate import simulate
+from themis.workload.workload import Workload
 
 __all__ = ["ONE_THREAD", "Outcome", "Task", "inputs_only", "play"]
 

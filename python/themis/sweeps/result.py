@@ -11,14 +11,14 @@ from pathlib import Path
 
 import polars as pl
 
-from themis.atomic_directory import json_text, read_manifest
-from themis.atomic_file import new_file
-from themis.comparison import Comparison, StoredResults, stored_comparison
+from themis.comparison.comparison import Comparison, StoredResults, stored_comparison
 from themis.errors import ThemisError
+from themis.files.atomic_directory import json_text, read_manifest
+from themis.files.atomic_file import new_file
 from themis.metrics.catalogue import CATALOGUE, HEADLINES, Unit
 from themis.notebook import grid
-from themis.result import Result, load_result
-from themis.result_schema import RESULT_SCHEMA_VERSION
+from themis.results.result import Result, load_result
+from themis.schema.result import RESULT_SCHEMA_VERSION
 from themis.sweeps.store import FILES, Store
 
 __all__ = ["SWEEP_SCHEMA_VERSION", "Sweep", "SweepRun", "load_sweep", "shown"]
@@ -73,7 +73,7 @@ class Sweep:
         """One row a run, as things stood at the first look.
 
         Columns: one an axis under its key; run (the address), state (done, failed, pending),
-        error (null unless failed), then every metric of :meth:`themis.result.Result.summary`,
+        error (null unless failed), then every metric of :meth:`themis.Result.summary`,
         null unless done.
         """
         columns: dict[str, pl.Series] = {

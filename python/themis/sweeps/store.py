@@ -9,8 +9,8 @@ import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from themis.atomic_directory import json_text, new_directory, read_json_object
 from themis.errors import ThemisError
+from themis.files.atomic_directory import json_text, new_directory, read_json_object
 
 __all__ = ["FILES", "Store", "open_store"]
 
@@ -55,7 +55,7 @@ def open_store(
     """Give the store in `root`, made if it is missing; no other process can open it meanwhile.
 
     What killed sweeps left half-written is removed; `keeps` as in
-    :func:`~themis.atomic_directory.new_directory`.
+    :func:`~themis.files.atomic_directory.new_directory`.
 
     Raises
     ------

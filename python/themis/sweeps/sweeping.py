@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from themis.errors import ScenarioError
-from themis.scenario import Scenario
+from themis.scenario.scenario import Scenario
 from themis.sweeps.address import Addresses
 from themis.sweeps.axes import Point, parse_axes, points
 from themis.sweeps.local import play_locally

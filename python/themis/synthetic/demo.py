@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 from pydantic import Field, model_validator
 
+from themis.schema.workload import JOBS, apps_from_jobs
 from themis.synthetic.draws import Draws, Floats, ids, log_logistic, pick
 from themis.synthetic.parameters import (
     Gangs,
@@ -19,8 +20,7 @@ from themis.synthetic.parameters import (
     check_shares,
     check_some,
 )
-from themis.traces.schema import JOBS, apps_from_jobs
-from themis.workload import TraceSource, Workload
+from themis.workload.workload import TraceSource, Workload
 
 __all__ = ["DemoParams", "demo"]
 

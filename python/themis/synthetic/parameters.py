@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from themis.traces.schema import MAX_GPUS
+from themis.schema.workload import MAX_GPUS
 
 __all__ = ["Gangs", "Names", "Parameters", "Share", "Shares", "check_shares", "check_some"]
 

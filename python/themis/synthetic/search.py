@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 from pydantic import Field, model_validator
 
+from themis.schema.workload import JOBS, MAX_GPUS, apps_from_jobs
 from themis.synthetic.draws import Draws, Floats, Indexes, deal, ids, log_logistic
 from themis.synthetic.parameters import (
     Gangs,
@@ -20,8 +21,7 @@ from themis.synthetic.parameters import (
     check_shares,
     check_some,
 )
-from themis.traces.schema import JOBS, MAX_GPUS, apps_from_jobs
-from themis.workload import TraceSource, Workload
+from themis.workload.workload import TraceSource, Workload
 
 __all__ = ["SearchParams", "search"]
 

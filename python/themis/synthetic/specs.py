@@ -12,12 +12,12 @@ from pydantic import ValidationError
 
 from themis.errors import TraceError
 from themis.nearest import nearest
+from themis.settings.validation import scenario_error
 from themis.synthetic.demo import DemoParams, demo
 from themis.synthetic.parameters import Parameters
 from themis.synthetic.search import SearchParams, search
 from themis.synthetic.two_jobs import TwoJobsParams, two_jobs
-from themis.validation import scenario_error
-from themis.workload import TraceSource, Workload
+from themis.workload.workload import TraceSource, Workload
 
 __all__ = ["SPECS", "Parameter", "Spec", "generate", "resolve_spec"]
 

@@ -7,10 +7,10 @@ from typing import Annotated
 import polars as pl
 from pydantic import Field
 
+from themis.schema.workload import MAX_GPUS
 from themis.synthetic.parameters import Share
 from themis.synthetic.search import SearchParams, search
-from themis.traces.schema import MAX_GPUS
-from themis.workload import TraceSource, Workload
+from themis.workload.workload import TraceSource, Workload
 
 __all__ = ["LONG", "SHORT", "TwoJobsParams", "two_jobs"]
 

@@ -1,4 +1,4 @@
-"""Trace readers: files of GPU-cluster job logs into one :class:`~themis.workload.Workload`."""
+"""Trace readers: files of GPU-cluster job logs into one :class:`~themis.Workload`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from os import PathLike
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from themis.workload import Workload
+    from themis.workload.workload import Workload
 
 __all__ = ["read_trace"]
 
@@ -36,7 +36,7 @@ def read_trace(
         :mod:`themis.traces` documents them.
 
         ``repair`` is one of every format: choices by rule, such as
-        ``{"conflicting_id": "latest"}`` (:data:`themis.traces.repairs.RULES`).
+        ``{"conflicting_id": "latest"}`` (:data:`themis.checking.repairs.RULES`).
 
     Raises
     ------

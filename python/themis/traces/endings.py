@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import polars as pl
 
+from themis.checking.problems import Problem
 from themis.traces.gathered import kept_problem
-from themis.traces.report import Problem
 
 __all__ = ["endings", "unknown_words"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from themis.traces.report import Problem
+from themis.checking.problems import Problem
+from themis.schema.workload import WHOLE_MILLI
 from themis.traces.rows import Floats
-from themis.traces.schema import WHOLE_MILLI
 
 __all__ = ["FRACTIONS", "ROUNDED_UP", "shares"]
 

@@ -9,9 +9,9 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
+from themis.checking.problems import Problem, TraceReport, problems_of
+from themis.checking.repairs import choices_left, given
 from themis.errors import TraceError
-from themis.traces.repairs import choices_left, given
-from themis.traces.report import Problem, TraceReport, problems_of
 from themis.traces.rows import LISTED, Floats, RowChecks
 
 __all__ = ["Gathered", "kept_problem"]

@@ -28,14 +28,14 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from themis.checking.problems import Problem
 from themis.errors import TraceError
 from themis.traces.csvtext import CsvHeader, Dialect
 from themis.traces.gathered import kept_problem
 from themis.traces.reader import Input, Reader
-from themis.traces.report import Problem
 from themis.traces.rows import Floats, RowChecks
 from themis.traces.tabular import Table, read_table
-from themis.workload import TraceSource, Workload
+from themis.workload.workload import TraceSource, Workload
 
 __all__ = ["READER"]
 

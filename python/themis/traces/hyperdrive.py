@@ -26,7 +26,7 @@ from themis.traces.reader import (
 from themis.traces.rows import Floats
 from themis.traces.same_ids import each_id_once
 from themis.traces.stamps import Clock, since_first
-from themis.workload import TraceSource, Workload
+from themis.workload.workload import TraceSource, Workload
 
 __all__ = ["READER"]
 

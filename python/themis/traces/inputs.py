@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from themis.errors import TraceError
 from themis.traces.reader import Input
 from themis.traces.source import TraceFile, digest, is_folder
-from themis.workload import TraceSource
+from themis.workload.workload import TraceSource
 
 __all__ = ["files_of", "several_files", "with_digest"]
 

@@ -14,8 +14,8 @@ serial_time_s                             instead of a duration: GPU-seconds of 
 start, end (start_s, end_s)               instead of a duration: it is their difference
 max_gpus                                  GPUs that an elastic job can use; the gang if absent
 app_id                                    its app; an app of its own if absent
-user, tenant, profile, stopping, weight,  as in :data:`themis.traces.schema.APPS` and
-gpu_types, target_loss, checkpoint_s,     :data:`~themis.traces.schema.JOBS`
+user, tenant, profile, stopping, weight,  as in :data:`themis.schema.workload.APPS` and
+gpu_types, target_loss, checkpoint_s,     :data:`~themis.schema.workload.JOBS`
 status, iterations, loss_a, loss_b,
 loss_c, bracket, gpu_milli
 app_max_gpus                              most GPUs of the whole app
@@ -39,6 +39,7 @@ import numpy as np
 import polars as pl
 
 from themis.errors import TraceError
+from themis.schema.workload import APP_ATTRIBUTES, MAX_TIME_S, WHOLE_MILLI, apps_from_jobs
 from themis.traces.gathered import Gathered
 from themis.traces.native_tables import (
     LEARNING,
@@ -58,10 +59,9 @@ from themis.traces.native_tables import (
 from themis.traces.reader import Input, Reader, choice, workload_from_rows
 from themis.traces.rows import Floats, RowChecks
 from themis.traces.same_ids import each_id_once
-from themis.traces.schema import APP_ATTRIBUTES, MAX_TIME_S, WHOLE_MILLI, apps_from_jobs
 from themis.traces.source import digest
 from themis.traces.spans import UNITS, doubt_seconds, from_zero, open_ends, reject_outside
-from themis.workload import TraceSource, Workload
+from themis.workload.workload import TraceSource, Workload
 
 __all__ = ["READER"]
 

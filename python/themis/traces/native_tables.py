@@ -9,20 +9,20 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from themis.checking.repairs import given
 from themis.errors import TraceError
-from themis.expansion import PARQUET_ERRORS, check_parquet
-from themis.traces.fractions import shares
-from themis.traces.gathered import Gathered
-from themis.traces.reader import Input, csv_rows, unused_columns
-from themis.traces.repairs import given
-from themis.traces.rows import Floats, RowChecks
-from themis.traces.schema import (
+from themis.files.expansion import PARQUET_ERRORS, check_parquet
+from themis.schema.workload import (
     MAX_GPUS,
     MAX_WORK_GPU_S,
     STOPPING,
     WHOLE_MILLI,
     WORKLOAD_SCHEMA_VERSION,
 )
+from themis.traces.fractions import shares
+from themis.traces.gathered import Gathered
+from themis.traces.reader import Input, csv_rows, unused_columns
+from themis.traces.rows import Floats, RowChecks
 
 __all__ = [
     "LEARNING",
@@ -255,7 +255,7 @@ def written_about(path: Path) -> tuple[str | None, tuple[str, ...]]:
     if path.suffix != ".parquet":
         return None, ()
     try:
-        about = json.loads(pl.read_parquet_metadata(path).get("themis.workload", "{}"))
+        about = json.loads(pl.read_parquet_metadata(path).get("themis.workload.workload", "{}"))
         version = int(about.get("schema_version", 1))
         origin, notes = about.get("origin"), tuple(about.get("notes", ()))
     except (*PARQUET_ERRORS, ValueError, TypeError, AttributeError) as error:

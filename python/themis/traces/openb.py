@@ -23,7 +23,7 @@ from themis.errors import TraceError
 from themis.traces.reader import Input, Reader, positive
 from themis.traces.rows import Floats, RowChecks
 from themis.traces.tabular import Duration, Table, read_table
-from themis.workload import TraceSource, Workload
+from themis.workload.workload import TraceSource, Workload
 
 __all__ = ["READER"]
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import BinaryIO, cast
 
 from themis.errors import TraceError
-from themis.expansion import check_expansion
+from themis.files.expansion import check_expansion
 
 if sys.version_info >= (3, 14):
     from compression.zstd import ZstdError, ZstdFile

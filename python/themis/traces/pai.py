@@ -34,7 +34,7 @@ from themis.traces.pai_tables import TABLES, header_of, instances, table_of, tag
 from themis.traces.reader import Input, Reader, choice, positive
 from themis.traces.rows import RowChecks
 from themis.traces.tabular import Table, read_table
-from themis.workload import TraceSource, Workload
+from themis.workload.workload import TraceSource, Workload
 
 __all__ = ["READER"]
 

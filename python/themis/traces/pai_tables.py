@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import polars as pl
 
+from themis.schema.workload import MAX_GPUS
 from themis.traces.by_key import Groups, grouped
 from themis.traces.csvtext import CsvHeader
 from themis.traces.reader import Input, text_rows
 from themis.traces.rows import Floats, RowChecks
-from themis.traces.schema import MAX_GPUS
 
 __all__ = ["TABLES", "header_of", "instances", "table_of", "tags", "tasks"]
 

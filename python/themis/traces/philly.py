@@ -19,7 +19,7 @@ from themis.traces.philly_json import read_job_log
 from themis.traces.philly_pollux import COLUMNS, read_pollux
 from themis.traces.reader import Input, Reader, choice
 from themis.traces.stamps import Clock
-from themis.workload import TraceSource, Workload
+from themis.workload.workload import TraceSource, Workload
 
 __all__ = ["READER"]
 

@@ -16,17 +16,17 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from themis.checking.problems import Problem
+from themis.checking.repairs import chosen
 from themis.errors import TraceError
 from themis.traces.endings import endings, unknown_words
 from themis.traces.gathered import Gathered, kept_problem
 from themis.traces.reader import Input, workload_from_rows
-from themis.traces.repairs import chosen
-from themis.traces.report import Problem
 from themis.traces.rows import Floats, Mask, RowChecks
 from themis.traces.same_ids import each_id_once
 from themis.traces.source import undecodable
 from themis.traces.stamps import Clock, since_first
-from themis.workload import TraceSource, Workload
+from themis.workload.workload import TraceSource, Workload
 
 __all__ = ["read_entries", "read_job_log"]
 

@@ -11,16 +11,16 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from themis.checking.problems import Problem
+from themis.checking.repairs import chosen
 from themis.errors import TraceError
-from themis.expansion import PARQUET_ERRORS
+from themis.files.expansion import PARQUET_ERRORS
+from themis.schema.workload import JOBS, apps_from_jobs
 from themis.traces.csvtext import SHAPE, CsvBlock, CsvHeader, csv_blocks, csv_header
 from themis.traces.gathered import Gathered, kept_problem
-from themis.traces.repairs import chosen
-from themis.traces.report import Problem
 from themis.traces.rows import RowChecks
-from themis.traces.schema import JOBS, apps_from_jobs
 from themis.traces.source import TraceFile, is_folder
-from themis.workload import TraceSource, Workload
+from themis.workload.workload import TraceSource, Workload
 
 __all__ = [
     "Input",

@@ -10,6 +10,7 @@ from os import PathLike
 from pathlib import Path
 
 from themis.arguments import path as path_argument
+from themis.checking.repairs import parse_repairs, repairing
 from themis.errors import TraceError
 from themis.nearest import nearest
 from themis.traces import (
@@ -32,9 +33,8 @@ from themis.traces import (
 )
 from themis.traces.inputs import files_of, several_files, with_digest
 from themis.traces.reader import Input, Reader
-from themis.traces.repairs import parse_repairs, repairing
 from themis.traces.source import is_folder
-from themis.workload import TraceSource, Workload
+from themis.workload.workload import TraceSource, Workload
 
 __all__ = ["GROUP", "READERS", "read", "readers", "recognise"]
 
@@ -93,7 +93,7 @@ def readers() -> Mapping[str, Reader]:
 def read(
     path: str | PathLike[str], format_name: str | None, options: Mapping[str, object]
 ) -> Workload:
-    """Do what :func:`themis.traces.read_trace` promises."""
+    """Do what :func:`themis.read_trace` promises."""
     path = path_argument("trace: path", path)
     known = readers()
     if format_name is not None and format_name not in tuple(known):

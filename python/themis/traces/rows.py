@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from themis.checking.problems import REJECTED
+from themis.checking.repairs import chosen
 from themis.errors import TraceError
-from themis.traces.repairs import chosen
-from themis.traces.report import REJECTED
-from themis.traces.schema import MAX_GPUS, MAX_TIME_S, MAX_WORK_GPU_S
+from themis.schema.workload import MAX_GPUS, MAX_TIME_S, MAX_WORK_GPU_S
 
 __all__ = ["LISTED", "Floats", "Mask", "RowChecks", "is_missing"]
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from themis.checking.repairs import chosen, given
+from themis.schema.workload import all_distinct
 from themis.traces.attempts import attempts_joined, numbered_again
 from themis.traces.gathered import Gathered
-from themis.traces.repairs import chosen, given
-from themis.traces.schema import all_distinct
 
 __all__ = ["each_id_once"]
 

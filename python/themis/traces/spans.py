@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import polars as pl
 
-from themis.traces.repairs import chosen
+from themis.checking.repairs import chosen
 from themis.traces.rows import Floats, Mask, RowChecks
 
 __all__ = ["UNITS", "OpenEnds", "doubt_seconds", "from_zero", "open_ends", "reject_outside"]

@@ -18,7 +18,7 @@ from themis.traces.csvtext import CsvHeader, Dialect
 from themis.traces.reader import Input, Reader
 from themis.traces.rows import RowChecks
 from themis.traces.tabular import Table, read_table
-from themis.workload import TraceSource, Workload
+from themis.workload.workload import TraceSource, Workload
 
 __all__ = ["READER"]
 

@@ -14,7 +14,10 @@ from typing import cast
 import numpy as np
 import polars as pl
 
+from themis.checking.problems import Problem
+from themis.checking.repairs import given
 from themis.errors import TraceError
+from themis.schema.workload import MAX_GPUS, MAX_TIME_S, WHOLE_MILLI
 from themis.traces.attempts import merge_attempts
 from themis.traces.csvtext import CsvHeader
 from themis.traces.endings import endings, unknown_words
@@ -30,14 +33,11 @@ from themis.traces.reader import (
     unused_columns,
     workload_from_rows,
 )
-from themis.traces.repairs import given
-from themis.traces.report import Problem
 from themis.traces.rows import Floats, RowChecks
 from themis.traces.same_ids import each_id_once
-from themis.traces.schema import MAX_GPUS, MAX_TIME_S, WHOLE_MILLI
 from themis.traces.spans import UNITS, doubt_seconds, from_zero, open_ends, reject_outside
 from themis.traces.stamps import Clock, since_first
-from themis.workload import TraceSource, Workload
+from themis.workload.workload import TraceSource, Workload
 
 __all__ = ["Duration", "Table", "read_table", "table_reader"]
 

@@ -1,6 +1,6 @@
 //! App schedulers in Python: what they see, and what they answered.
 //!
-//! A `driver` (`themis.agent_driver.Driver`) stands between: it names the jobs, and checks every
+//! A `driver` (`themis.agents.driver.Driver`) stands between: it names the jobs, and checks every
 //! answer before it comes here. All of an answer is kept, so that a bid never asks Python.
 
 use std::cell::RefCell;
@@ -168,7 +168,7 @@ fn demands(given: Vec<DemandInput>) -> Vec<Demand> {
     given.into_iter().map(demand).collect()
 }
 
-/// A job as `themis.agent_driver.Row` lists it: standing, whether it competes, work in all and
+/// A job as `themis.agents.driver.Row` lists it: standing, whether it competes, work in all and
 /// done, most GPUs, iterations, loss, bracket; GPUs that it holds and its rate on them.
 type Row = (&'static str, bool, f64, f64, u32, Option<f64>, Option<f64>, u32, u32, f64);
 

@@ -20,7 +20,7 @@ struct CapacityInput<'py> {
     cause: PyReadonlyArray1<'py, u8>,
 }
 
-/// Positions are those of `themis.capacity.CAUSES`.
+/// Positions are those of `themis.cluster.capacity.CAUSES`.
 const CAUSES: [ChangeCause; 4] =
     [ChangeCause::Planned, ChangeCause::Evicted, ChangeCause::Failure, ChangeCause::Repair];
 

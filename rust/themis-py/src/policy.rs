@@ -1,6 +1,6 @@
 //! A policy in Python: what it sees, and what it answered.
 //!
-//! A `driver` (`themis.policy_driver.Driver`) stands between: it makes the view and checks the form
+//! A `driver` (`themis.policies.driver.Driver`) stands between: it makes the view and checks the form
 //! of the answer; whether it can be carried out is checked by the engine, as for every policy.
 
 use numpy::{IntoPyArray, PyArray1, PyArrayMethods};

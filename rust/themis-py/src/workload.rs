@@ -8,7 +8,7 @@ use themis_sim::{AppSpec, Claim, JobSpec, Tenant};
 
 use crate::errors::{TraceError, core_error, sim_error};
 
-/// `stopping` columns are positions here, which are those of `themis.traces.schema.STOPPING`.
+/// `stopping` columns are positions here, which are those of `themis.schema.workload.STOPPING`.
 const STOPPING: [SchedulerKind; 5] = [
     SchedulerKind::All,
     SchedulerKind::First,

@@ -1,0 +1,1 @@
+"""App schedulers written in Python."""

@@ -1,0 +1,1 @@
+"""One auction: bids, clearing, outcomes, files."""

@@ -1,0 +1,1 @@
+"""What crosses into the core as columns, and what comes back."""

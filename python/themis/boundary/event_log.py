@@ -1,0 +1,288 @@
+"""The tables of a result from the columns of the event log."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from themis.boundary.columns import jobs_by_app
+from themis.boundary.job_speeds import JobSpeeds, allowed_types
+from themis.cluster.capacity import CAUSES
+from themis.cluster.cluster import Cluster
+from themis.schema.workload import WHOLE_MILLI
+from themis.workload.workload import Workload
+
+__all__ = ["gpu_time_by_type", "result_frames"]
+
+Columns = Mapping[str, npt.NDArray[Any]]
+
+_US = 1_000_000.0
+
+_PHASES = {
+    2: "done",
+    3: "killed",
+    4: "infeasible",
+    5: "unfinished",
+    7: "rejected",
+    8: "failed",
+}
+_CAUSES = {0: "auction", 1: "leftover", 2: "policy", 3: "renewal", 4: "reservation", 5: "shared"}
+_ENDS = {
+    0: "job_end",
+    1: "app_end",
+    2: "expired",
+    3: "horizon",
+    4: "renewal",
+    5: "withdrawn",
+    6: "failure",
+}
+
+
+def result_frames(
+    log: Mapping[str, Any],
+    workload: Workload,
+    cluster: Cluster,
+    speeds: JobSpeeds,
+    *,
+    has_horizon: bool = True,
+) -> dict[str, pl.DataFrame]:
+    """Return the six tables of a result (:data:`themis.schema.result.TABLES`).
+
+    Parameters
+    ----------
+    log
+        What :func:`themis.simulate` returned for this workload and cluster.
+    speeds
+        Of the jobs there.
+    has_horizon
+        Whether what is unfinished was cut off by a horizon; else no policy ever served it.
+    """
+    specs = jobs_by_app(workload)
+    end_s = log["end_us"] / _US
+    cut = "cut off by the horizon" if has_horizon else "the policy never served it"
+    jobs = _jobs(log["jobs"], specs, cluster, speeds, cut)
+    return {
+        "apps": _apps(log["apps"], workload.apps, jobs.with_columns(specs["app"]), end_s, cut),
+        "jobs": jobs,
+        "leases": _leases(log["leases"], workload.apps, cluster),
+        "auctions": _auctions(log["auctions"]),
+        "usage": _usage(log["usage"]),
+        "capacity": _capacity(log["capacity"], cluster),
+    }
+
+
+def _instants(us: npt.NDArray[np.int64]) -> pl.Series:
+    """Seconds; null where the instant never came."""
+    return pl.Series(us / _US).set(pl.Series(us < 0), None)
+
+
+def _numbers(values: npt.NDArray[np.float64]) -> pl.Series:
+    """Null where the figure is undefined."""
+    return pl.Series(values).fill_nan(None)
+
+
+def _names(codes: npt.NDArray[Any], names: Mapping[int, str]) -> pl.Series:
+    return pl.Series(codes).replace_strict(dict(names), return_dtype=pl.String)
+
+
+def _jobs(
+    columns: Columns, specs: pl.DataFrame, cluster: Cluster, speeds: JobSpeeds, cut: str
+) -> pl.DataFrame:
+    state = _names(columns["phase"], _PHASES)
+    table = specs.select("job_id", "app_id", "submit_s", "gang_size", gpus_max="max_gpus")
+    table = table.with_columns(
+        gpu_milli=specs.get_column("gpu_milli").fill_null(WHOLE_MILLI),
+        start_s=_instants(columns["start_us"]),
+        end_s=_instants(columns["end_us"]),
+        state=state,
+        gpu_s=pl.Series(columns["gpu_us"] / _US),
+        work_gpu_s=pl.Series(columns["work_gpu_us"] / _US * speeds.fastest),
+        preemptions=pl.Series(columns["preemptions"]),
+        migrations=pl.Series(columns["migrations"]),
+        promised_s=_instants(columns["promised_us"]),
+        failures=pl.Series(columns["failures"]),
+        lost_gpu_s=pl.Series(columns["lost_gpu_us"] / _US),
+    )
+    told = pl.Series(columns["reasons"], dtype=pl.String).gather(columns["reason"])
+    reason = (
+        pl.when(told != "")
+        .then(told)
+        .when(pl.col("state") == "infeasible")
+        .then(_too_few(specs, cluster))
+        .when(pl.col("state") == "unfinished")
+        .then(pl.lit(cut))
+    )
+    return table.with_columns(reason=reason)
+
+
+def _too_few(specs: pl.DataFrame, cluster: Cluster) -> pl.Expr:
+    """Say of which GPU types there are not enough for a job."""
+    sizes = {
+        name: int(gpus)
+        for name, gpus in cluster.machines.group_by("gpu_type")
+        .agg(pl.col("gpus").sum())
+        .iter_rows()
+    }
+    has = {
+        wanted: sum(sizes[name] for name in allowed_types(wanted, cluster.gpu_types))
+        for wanted in specs.get_column("gpu_types").unique()
+    }
+    there = specs.get_column("gpu_types").replace_strict(has, return_dtype=pl.Int64)
+    of_types = (
+        pl.when(there < cluster.gpus)
+        .then(pl.format(" of type {}", specs["gpu_types"]))
+        .otherwise(pl.lit(""))
+    )
+    return pl.format("needs {} GPUs{}, the cluster has {}", "gang_size", of_types, there)
+
+
+def _apps(
+    columns: Columns, specs: pl.DataFrame, jobs: pl.DataFrame, end_s: float, cut: str
+) -> pl.DataFrame:
+    # Whole numbers only: their sums do not depend on the order of the rows.
+    of_jobs = jobs.group_by("app").agg(
+        pl.len().alias("jobs"),
+        (pl.col("state") == "infeasible").sum().alias("infeasible"),
+        (pl.col("state") == "rejected").sum().alias("rejected"),
+        (pl.col("state") == "failed").sum().alias("failed"),
+        pl.col("preemptions", "migrations", "failures").sum(),
+    )
+    ended = pl.Series(columns["end_us"] >= 0)
+    table = specs.select("app_id", "user", "tenant", "arrival_s").with_columns(
+        of_jobs.sort("app").drop("app"),
+        first_gpu_s=_instants(columns["first_gpu_us"]),
+        end_s=_instants(columns["end_us"]),
+        ended=ended,
+        n_avg=_numbers(columns["n_avg"]),
+        gpus_avg=_numbers(columns["gpus_avg"]),
+        t_id_s=_numbers(columns["t_id_s"]),
+        t_sh_s=_numbers(columns["t_sh_s"]),
+        t_alone_s=_numbers(columns["t_alone_s"]),
+        placement_score=_numbers(columns["placement_score"]),
+        gpu_s=pl.Series(columns["gpu_us"] / _US),
+        useful_gpu_s=pl.Series(columns["useful_gpu_us"] / _US),
+        slowed_gpu_s=pl.Series(columns["slowed_gpu_us"] / _US),
+        switching_gpu_s=pl.Series(columns["switching_gpu_us"] / _US),
+        lost_gpu_s=pl.Series(columns["lost_gpu_us"] / _US),
+        idle_gpu_s=pl.lit(0.0),
+    )
+    dropped = ("t_alone_s", "ended", "infeasible", "rejected", "failed")
+    return _with_rho(table, end_s, cut).drop(dropped)
+
+
+def _with_rho(table: pl.DataFrame, end_s: float, cut: str) -> pl.DataFrame:
+    """States, reasons, rho and its floor (docs/metrics.md)."""
+    refused = pl.col("rejected") > 0
+    hopeless = pl.col("infeasible") + pl.col("rejected") == pl.col("jobs")
+    ideal = pl.col("t_id_s") > 0
+    state = (
+        pl.when(hopeless & refused)
+        .then(pl.lit("rejected"))
+        .when(hopeless)
+        .then(pl.lit("infeasible"))
+        .when("ended", pl.col("failed") > 0)
+        .then(pl.lit("failed"))
+        .when("ended")
+        .then(pl.lit("done"))
+        .otherwise(pl.lit("unfinished"))
+    )
+    reason = (
+        pl.when(hopeless & ~refused)
+        .then(pl.lit("every job needs more GPUs than it could ever have"))
+        .when(~pl.col("ended") & (pl.col("arrival_s") > end_s))
+        .then(pl.lit("arrives after the horizon"))
+        .when(refused)
+        .then(pl.format("{} of {} jobs are rejected by the policy: no rho", "rejected", "jobs"))
+        .when(~pl.col("ended") & ideal.fill_null(value=False))
+        .then(pl.lit(f"{cut}: rho counts the time so far and the rest alone"))
+        .when("ended", pl.col("failed") > 0)
+        .then(pl.format("{} of {} jobs failed: rho is undefined", "failed", "jobs"))
+        .when(pl.col("infeasible") > 0)
+        .then(pl.format("{} of {} jobs are infeasible", "infeasible", "jobs"))
+        .when(~ideal.fill_null(value=False))
+        .then(pl.lit("no work for GPUs: rho is undefined"))
+    )
+    failed = pl.col("ended") & (pl.col("failed") > 0)
+    counted = ideal & ~hopeless & ~refused & ~failed  # nobody gains by having work turned away
+    return table.with_columns(
+        state=state,
+        reason=reason,
+        end_s=pl.when(hopeless).then(None).otherwise("end_s"),
+        rho=pl.when(counted).then(pl.col("t_sh_s") / pl.col("t_id_s")),
+        rho_is_bound=~pl.col("ended") & counted.fill_null(value=False),
+        rho_floor=pl.when(counted).then(pl.col("t_alone_s") / pl.col("t_id_s")),
+        queue_s=pl.col("first_gpu_s") - pl.col("arrival_s"),
+        t_id_s=pl.when(counted).then("t_id_s"),
+        t_sh_s=pl.when(counted).then("t_sh_s"),
+    )
+
+
+def _leases(columns: Columns, apps: pl.DataFrame, cluster: Cluster) -> pl.DataFrame:
+    rows = len(columns["app"])
+    return pl.DataFrame(
+        {
+            "lease_id": pl.int_range(rows, eager=True).cast(pl.String),
+            "app_id": apps.get_column("app_id").gather(columns["app"]),
+            "machine": cluster.machines.get_column("machine").gather(columns["machine"]),
+            "slot": columns["slot"],
+            "gpu_first": columns["gpu_first"],
+            "gpus": columns["gpus"],
+            "start_s": columns["start_us"] / _US,
+            "end_s": columns["end_us"] / _US,
+            "cause": _names(columns["cause"], _CAUSES),
+            "renewals": columns["renewals"],
+            "ended_by": _names(columns["ended_by"], _ENDS),
+            "gpu_milli": columns["gpu_milli"],
+        }
+    )
+
+
+def gpu_time_by_type(
+    leases: pl.DataFrame, cluster: Cluster, end_s: float
+) -> dict[str, dict[str, float | None]]:
+    """Return what was held of each GPU type.
+
+    By type: gpus, gpu_s (GPU-seconds held; of a share its part), and utilisation, their part of all
+    from 0 to the end; None for a run of no time.
+    """
+    kinds = cluster.machines.select("machine", "gpu_type", there="gpus")
+    held = leases.join(kinds, on="machine", how="left", maintain_order="left")
+    used = pl.col("gpus") * pl.col("gpu_milli") / WHOLE_MILLI
+    held = held.select("gpu_type", gpu_s=used * (pl.col("end_s") - pl.col("start_s")))
+    found = {}
+    for kind in cluster.gpu_types:
+        gpus = int(kinds.filter(gpu_type=kind).get_column("there").sum())
+        gpu_s = math.fsum(held.filter(gpu_type=kind).get_column("gpu_s").to_list())
+        share = gpu_s / (gpus * end_s) if end_s > 0 else None
+        found[kind] = {"gpus": gpus, "gpu_s": gpu_s, "utilisation": share}
+    return found
+
+
+def _auctions(columns: Columns) -> pl.DataFrame:
+    rows = len(columns["at_us"])
+    ids = pl.int_range(rows, eager=True).cast(pl.String)
+    rest = {name: values for name, values in columns.items() if name != "at_us"}
+    table = pl.DataFrame({"auction_id": ids, "at_s": columns["at_us"] / _US, **rest})
+    # Infinite where more apps of unbounded rho might have been served: no figure.
+    return table.with_columns(gap=pl.when(pl.col("gap").is_finite()).then("gap"))
+
+
+def _usage(columns: Columns) -> pl.DataFrame:
+    rest = {name: values for name, values in columns.items() if name != "at_us"}
+    return pl.DataFrame({"at_s": columns["at_us"] / _US, **rest})
+
+
+def _capacity(columns: Columns, cluster: Cluster) -> pl.DataFrame:
+    return pl.DataFrame(
+        {
+            "at_s": columns["at_us"] / _US,
+            "machine": cluster.machines.get_column("machine").gather(columns["machine"]),
+            "gpus": columns["gpus"],
+            "cause": _names(columns["cause"], dict(enumerate(CAUSES))),
+        }
+    )

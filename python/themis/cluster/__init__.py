@@ -1,0 +1,1 @@
+"""Clusters: the machines, short forms, capacity over time, machine lists of traces."""

@@ -1,0 +1,1 @@
+"""The same workload under several policies, app by app."""

@@ -1,0 +1,1 @@
+"""Files and directories that appear whole or not at all, and none out of proportion."""

@@ -1,0 +1,1 @@
+"""Results of runs: tables, summaries, directories."""

@@ -1,0 +1,1 @@
+"""Scenarios: one file that says all that a run depends on."""

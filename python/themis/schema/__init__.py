@@ -1,0 +1,1 @@
+"""Columns, types and limits of the tables that go in and come out."""

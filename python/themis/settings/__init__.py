@@ -1,0 +1,1 @@
+"""Settings by name: defaults, presets, overrides, messages about wrong ones."""

@@ -1,0 +1,1 @@
+"""One run, from inputs to a result."""

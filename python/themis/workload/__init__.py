@@ -1,0 +1,1 @@
+"""Workloads: apps and jobs, and what transforms them."""
