@@ -28,10 +28,9 @@ def imported(path: Path, known: Mapping[str, Path]) -> Iterator[str]:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from (name.name for name in node.names if name.name in known)
-        elif isinstance(node, ast.ImportFrom) and node.module in known:
-            for name in node.names:
-                full = f"{node.module}.{name.name}"
-                yield full if full in known else node.module
+        elif isinstance(node, ast.ImportFrom) and (module := node.module or "") in known:
+            full = (f"{module}.{name.name}" for name in node.names)
+            yield from (name if name in known else module for name in full)
 
 
 def graph() -> dict[str, set[str]]:
