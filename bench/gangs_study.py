@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,17 +24,18 @@ import themis
 
 CLUSTER = themis.Cluster.parse("8x(8x8)")
 SIZES = ((1, 4), (8, 8), (16, 32), (64, 64), (128, 128))
-RESERVED = ("themis", "tiresias", "max_rho", "srtf")
+RESERVED = ("themis", "tiresias", "max_rho")
 AFTER_S = 6 * 3600.0
 
 
-def runs() -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """What is played: its name and settings."""
-    for policy in themis.POLICIES:
-        yield f"`{policy.name}`", {"policy": policy.name}
-    for name in RESERVED:
-        yield f"`{name}`, reserved", {"policy": name, "reserve_after_s": AFTER_S}
-    yield "`themis`, rolling", {"policy": "themis", "lease_mode": "rolling"}
+def runs(names: Sequence[str]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """What is played of these policies: its name and settings."""
+    for name in names:
+        yield name, {"policy": name}
+        if name in RESERVED:
+            yield f"{name}, reserved", {"policy": name, "reserve_after_s": AFTER_S}
+    if "themis" in names:
+        yield "themis, rolling", {"policy": "themis", "lease_mode": "rolling"}
 
 
 def played(trace: str, settings: Mapping[str, Any], kept: Path) -> themis.Result:
@@ -70,11 +71,15 @@ def main() -> None:
     parser.add_argument("trace", metavar="CSV")
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--write", type=Path, metavar="PAGE")
+    parser.add_argument(
+        "--policies", nargs="+", default=[policy.name for policy in themis.POLICIES]
+    )
     arguments = parser.parse_args()
     waits, rhos = [], []
     counts: list[str] = []
-    for number, (name, settings) in enumerate(runs()):
-        jobs = jobs_of(played(arguments.trace, settings, arguments.work / str(number)))
+    for name, settings in runs(arguments.policies):
+        kept = arguments.work / name.replace(", ", "-")
+        jobs = jobs_of(played(arguments.trace, settings, kept))
         waits.append([name, *cells(jobs, "wait_h", 2)])
         rhos.append([name, *cells(jobs, "rho", 3)])
         gangs = pl.col("gang_size")

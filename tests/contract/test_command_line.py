@@ -122,7 +122,7 @@ FLAGS = {
         "--quiet",
         "--help",
     },
-    "report": {"--out", "--figures", "--force", "--json", "--quiet", "--help"},
+    "report": {"--out", "--figures", "--baseline", "--force", "--json", "--quiet", "--help"},
 }
 
 HEAVY = ("polars", "numpy", "pydantic", "rich", "altair", "jinja2")

@@ -234,6 +234,19 @@ def test_a_large_run_stays_below_the_limit(make_result: MakeResult, tmp_path: Pa
     assert (tmp_path / "report.html").stat().st_size < 1_500_000
 
 
+def test_gains_are_against_the_baseline_asked_for(make_result: MakeResult, tmp_path: Path) -> None:
+    results = [make_result(12, policy) for policy in ("themis", "tiresias", "fifo")]
+    pages = {
+        baseline: write_report(results, tmp_path / "page.html", baseline=baseline).read_text()
+        for baseline in (None, "fifo", "tiresias")
+    }
+    assert pages[None] == pages["fifo"] != pages["tiresias"]
+    assert "against tiresias" in pages["tiresias"]
+    assert "against fifo" not in pages["tiresias"]
+    with pytest.raises(ThemisError, match="baseline 'las' is not on the page: expected one of the"):
+        write_report(results, tmp_path / "page.html", baseline="las")
+
+
 def test_failures_are_named(tiny_result: Result, tmp_path: Path) -> None:
     with pytest.raises(ThemisError, match="no run to report on"):
         write_report([], tmp_path / "report.html")

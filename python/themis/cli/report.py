@@ -30,6 +30,12 @@ __all__ = ["report"]
     help="The page, one HTML file.",
 )
 @click.option("--figures", metavar="DIR", help="Write each figure there too, as PNG and SVG.")
+@click.option(
+    "--baseline",
+    metavar="RUN",
+    help="The policy, as the page calls it, that gains and losses are against.  "
+    "[default: that of the comparison, else fifo or the first]",
+)
 @click.option("--force", is_flag=True, help="Replace a file that is not an HTML page.")
 @json_option
 @never_loud_option
@@ -38,6 +44,7 @@ def report(
     directories: tuple[str, ...],
     out: str,
     figures: str | None,
+    baseline: str | None,
     force: bool,
     as_json: bool,
 ) -> None:
@@ -48,8 +55,10 @@ def report(
     check_page(Path(out), force=force)
     import themis.report as pages  # noqa: PLC0415 - charts load slowly
 
-    path = pages.write_report(_load(directories), out).absolute()
-    files = [] if figures is None else pages.figures(_load(directories), figures)
+    path = pages.write_report(_load(directories), out, baseline=baseline).absolute()
+    files = []
+    if figures is not None:
+        files = pages.figures(_load(directories), figures, baseline=baseline)
     if as_json:
         drawn = [str(file.absolute()) for file in files]
         print_json({"report": str(path), "figures": drawn})

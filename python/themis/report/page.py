@@ -39,7 +39,9 @@ Reportable = Result | Compared | Iterable[Result]
 _FORMATS = ("png", "svg")
 
 
-def write_report(subject: Reportable, path: str | PathLike[str]) -> Path:
+def write_report(
+    subject: Reportable, path: str | PathLike[str], *, baseline: str | None = None
+) -> Path:
     """Write a report on one run or several as one self-contained HTML file.
 
     The page has static SVG charts and no script, and refers to nothing outside itself. The same
@@ -51,6 +53,9 @@ def write_report(subject: Reportable, path: str | PathLike[str]) -> Path:
         A result, several (an iterator is drained one by one), or a comparison.
     path
         The file; replaced if it exists. Its directory must exist.
+    baseline
+        The run, by its name on the page, that gains and losses are against; None: the
+        comparison's, or :func:`themis.results.paired.default_baseline`.
 
     Returns
     -------
@@ -60,13 +65,17 @@ def write_report(subject: Reportable, path: str | PathLike[str]) -> Path:
     Raises
     ------
     ThemisError
-        There is no run to report on, or the file cannot be written.
+        There is no run to report on, none is called `baseline`, or the file cannot be written.
     """
-    return write_page(_render(_gathered(subject)), path)
+    return write_page(_render(_gathered(subject, baseline)), path)
 
 
 def figures(
-    subject: Reportable, directory: str | PathLike[str], formats: Sequence[str] = _FORMATS
+    subject: Reportable,
+    directory: str | PathLike[str],
+    formats: Sequence[str] = _FORMATS,
+    *,
+    baseline: str | None = None,
 ) -> list[Path]:
     """Write every figure of the report as a file of its own.
 
@@ -78,6 +87,8 @@ def figures(
         Created if missing; files of the same names are replaced.
     formats
         Of png (two pixels a point) and svg.
+    baseline
+        As for :func:`write_report`.
 
     Returns
     -------
@@ -96,7 +107,7 @@ def figures(
     files = []
     try:
         root.mkdir(parents=True, exist_ok=True)
-        for figure in draw(_gathered(subject)):
+        for figure in draw(_gathered(subject, baseline)):
             for suffix in formats:
                 file = root / f"{figure.name}.{suffix}"
                 drawn = svg(figure, "white").encode() if suffix == "svg" else png(figure)
@@ -108,10 +119,19 @@ def figures(
     return files
 
 
-def _gathered(subject: Reportable) -> Compared:
-    """All runs of the subject side by side; of its results only the digests are kept."""
-    if isinstance(subject, Compared):
-        return subject
+def _gathered(subject: Reportable, baseline: str | None) -> Compared:
+    """Return all runs of the subject side by side, against the baseline."""
+    compared = subject if isinstance(subject, Compared) else _side_by_side(subject)
+    if baseline is None:
+        return compared
+    if baseline not in compared.policies:
+        known = ", ".join(compared.policies)
+        raise ThemisError(f"baseline {baseline!r} is not on the page: expected one of {known}")
+    return replace(compared, baseline=baseline)
+
+
+def _side_by_side(subject: Result | Iterable[Result]) -> Compared:
+    """Return the runs of results, of which only the digests are kept."""
     runs, apps = [], []
     for result in [subject] if isinstance(subject, Result) else subject:
         runs.append(digest(result))
