@@ -26,7 +26,7 @@ GPUS = 256
 STARTS = {
     "python -c pass": ["-c", "pass"],
     "import themis": ["-c", "import themis"],
-    "import themis.simulation": ["-c", "import themis.simulation"],
+    "import themis.simulation.simulate": ["-c", "import themis.simulation.simulate"],
     "themis --help": ["-m", "themis", "--help"],
     "themis run --help": ["-m", "themis", "run", "--help"],
 }
