@@ -2,8 +2,8 @@
 
     python bench/gangs_study.py philly.pollux.csv.gz --work study --write docs/policies.md
 
-Every policy plays the whole trace on 512 GPUs; some also with reservations, and themis with rolling
-leases. Results are kept in the folder `--work`, so that a study which was stopped goes on.
+Policies play the whole trace on 512 GPUs; some also with reservations. Results are kept in the
+folder `--work`, so that a study which was stopped goes on.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from bench.pages import put, table
 import themis
 
 CLUSTER = themis.Cluster.parse("8x(8x8)")
-SIZES = ((1, 4), (8, 8), (16, 32), (64, 64), (128, 128))
+SIZES = ((1, 4), (8, 8), (12, 32), (64, 64), (128, 128))
 RESERVED = ("themis", "tiresias", "max_rho")
 AFTER_S = 6 * 3600.0
 
@@ -34,8 +34,6 @@ def runs(names: Sequence[str]) -> Iterator[tuple[str, Mapping[str, Any]]]:
         yield name, {"policy": name}
         if name in RESERVED:
             yield f"{name}, reserved", {"policy": name, "reserve_after_s": AFTER_S}
-    if "themis" in names:
-        yield "themis, rolling", {"policy": "themis", "lease_mode": "rolling"}
 
 
 def played(trace: str, settings: Mapping[str, Any], kept: Path) -> themis.Result:
