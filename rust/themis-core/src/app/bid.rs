@@ -102,15 +102,30 @@ impl AppState {
     /// Finds the GPUs of a pattern and takes them from `free`; `None` (and `free` unchanged) when
     /// they can't be had.
     pub fn place(&self, pattern: &Pattern, free: &mut FreeSet) -> Option<Placed> {
+        self.place_steps(pattern, &self.steps(pattern.gpus()), free)
+    }
+
+    /// The same with the app's steps at hand, since one bid is placed many times.
+    pub(crate) fn place_steps(
+        &self,
+        pattern: &Pattern,
+        steps: &[Step],
+        free: &mut FreeSet,
+    ) -> Option<Placed> {
         if pattern.gpus() > free.room(self.tenant) {
             return None;
         }
         let mut wanted: SmallVec<[(Step, Reach); 16]> = SmallVec::new();
-        for (at, step) in (0..).zip(self.steps(pattern.gpus())) {
+        let mut left = pattern.gpus();
+        for (at, step) in (0..).zip(steps) {
+            if step.gpus > left {
+                break;
+            }
+            left -= step.gpus;
             let reach = if at < pattern.near_steps { pattern.near } else { pattern.reach };
             match wanted.last_mut() {
                 Some((last, _)) if last.job == step.job => last.gpus += step.gpus,
-                _ => wanted.push((step, reach)),
+                _ => wanted.push((*step, reach)),
             }
         }
         let topology = free.shared_topology();
@@ -134,7 +149,7 @@ impl AppState {
     }
 
     /// The steps in the order of service, up to so many GPUs in all.
-    pub(super) fn steps(&self, limit: u32) -> SmallVec<[Step; 16]> {
+    pub(crate) fn steps(&self, limit: u32) -> SmallVec<[Step; 16]> {
         let mut steps = SmallVec::new();
         let mut left = limit.min(self.spare());
         for job in self.job_order() {

@@ -7,7 +7,7 @@ use crate::cluster::{Chunks, FreeSet, Locality, Topology, Use, Within};
 
 /// One more piece of GPUs for a job: its gang, or as much again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Step {
+pub(crate) struct Step {
     pub(super) job: usize,
     pub(super) gpus: u32,
 }

@@ -15,6 +15,7 @@ pub use bid::{Part, Pattern, Placed};
 pub use demand::Demand;
 pub(crate) use demand::divide;
 pub use ladder::Reach;
+pub(crate) use ladder::Step;
 pub use profile::Profile;
 pub use relaxed::Relaxed;
 pub use speeds::{OwnGpus, Pool, Speeds};

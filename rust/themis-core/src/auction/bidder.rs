@@ -1,6 +1,8 @@
 //! The two kinds of bidder: an app state that the core values itself, and an explicit table.
 
-use crate::app::{AppState, Part, Pattern, Placed, Reach, Relaxed};
+use smallvec::SmallVec;
+
+use crate::app::{AppState, Part, Pattern, Placed, Reach, Relaxed, Step};
 use crate::cluster::{Bundle, Chunks, FreeSet, Locality, Topology, TypeSet};
 use crate::ids::SlotId;
 
@@ -77,10 +79,23 @@ impl Bidder {
         }
     }
 
-    /// Finds the GPUs of a pattern and takes them from `free`, or leaves it unchanged.
-    pub(super) fn place(&self, pattern: &Pattern, free: &mut FreeSet) -> Option<Placed> {
+    /// The steps of its patterns; a table has none.
+    pub(super) fn steps(&self) -> SmallVec<[Step; 16]> {
         match self {
-            Self::App(app) => app.place(pattern, free),
+            Self::App(app) => app.steps(u32::MAX),
+            Self::Table(_) => SmallVec::new(),
+        }
+    }
+
+    /// Finds the GPUs of a pattern and takes them from `free`, or leaves it unchanged.
+    pub(super) fn place(
+        &self,
+        pattern: &Pattern,
+        steps: &[Step],
+        free: &mut FreeSet,
+    ) -> Option<Placed> {
+        match self {
+            Self::App(app) => app.place_steps(pattern, steps, free),
             Self::Table(table) => {
                 let row = &table.rows[pattern.steps as usize];
                 if !free.has(&row.bundle) {

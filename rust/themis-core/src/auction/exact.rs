@@ -194,7 +194,7 @@ fn rebuild(offer: &FreeSet, bids: &[Bid<'_>], rows: &[Option<usize>]) -> Solutio
     let mut free = offer.clone();
     let mut solution = Solution::nothing(bids);
     for (at, (bid, row)) in bids.iter().zip(rows).enumerate() {
-        let win = row.and_then(|row| bid.bidder.place(&bid.patterns[row], &mut free));
+        let win = row.and_then(|row| bid.place(row, &mut free));
         if let Some(win) = win {
             solution.log_v[at] = win.log_v;
             solution.wins[at] = Some(win);

@@ -144,7 +144,7 @@ impl<'a> Greedy<'a> {
     pub(super) fn try_step(&mut self, bidder: usize, pattern: usize) -> bool {
         let bid = &self.bids[bidder];
         let before = self.release(bidder);
-        let placed = bid.bidder.place(&bid.patterns[pattern], &mut self.free);
+        let placed = bid.place(pattern, &mut self.free);
         self.failed.insert(self.first[bidder] + pattern);
         let is_placed = placed.is_some();
         match placed {

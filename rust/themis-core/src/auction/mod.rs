@@ -37,8 +37,9 @@ use decision::Decision;
 use entrants::Entries;
 use leftovers::Claimants;
 use prices::Prices;
+use smallvec::SmallVec;
 
-use crate::app::Pattern;
+use crate::app::{Pattern, Placed, Step};
 use crate::cluster::{Chunks, FreeSet, TypeSet};
 use crate::fairness::{participants, worst_first};
 
@@ -99,6 +100,7 @@ impl Draws for NoDraws {
 struct Bid<'a> {
     bidder: &'a Bidder,
     patterns: Vec<Pattern>,
+    steps: SmallVec<[Step; 16]>,
 }
 
 /// A pattern of a bid, or nothing, at given prices.
@@ -110,7 +112,16 @@ struct Choice {
     pattern: Option<usize>,
 }
 
-impl Bid<'_> {
+impl<'a> Bid<'a> {
+    fn new(bidder: &'a Bidder, patterns: Vec<Pattern>) -> Self {
+        Self { bidder, patterns, steps: bidder.steps() }
+    }
+
+    /// Finds the GPUs of a pattern and takes them from `free`, or leaves it unchanged.
+    fn place(&self, pattern: usize, free: &mut FreeSet) -> Option<Placed> {
+        self.bidder.place(&self.patterns[pattern], &self.steps, free)
+    }
+
     /// Nothing, then every pattern, at what they cost this bidder.
     fn choices(&self, bidder: usize, prices: &Prices) -> impl Iterator<Item = Choice> {
         let nothing = Choice { surplus: self.bidder.log_v_empty(), gpus: 0, pattern: None };
@@ -223,7 +234,7 @@ fn round(
         if seen.len() <= FEW {
             patterns.extend(bidder.mixtures(offer, &chunks));
         }
-        Bid { bidder, patterns }
+        Bid::new(bidder, patterns)
     };
     let bids: Vec<Bid<'_>> = bidders.iter().map(bid).collect();
 
