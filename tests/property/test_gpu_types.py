@@ -35,7 +35,7 @@ TYPES = (None, "a", "b", "a|b", "b|c", "c")
 @st.composite
 def loads(draw: st.DrawFn, types: tuple[str | None, ...] = TYPES) -> Workload:
     """Up to eight apps of one job, rigid or elastic, some bound to types."""
-    listed, bound = [], []
+    listed, bound, mixing = [], [], []
     for number in range(draw(st.integers(1, 8))):
         gang = draw(st.sampled_from([1, 1, 2, 2, 3, 4, 5]))
         work = draw(st.sampled_from([7, 20, 60, 99.5, 400]))
@@ -44,10 +44,16 @@ def loads(draw: st.DrawFn, types: tuple[str | None, ...] = TYPES) -> Workload:
         most = gang + draw(st.sampled_from([0, 0, 2]))
         listed.append(Job(f"j{number}", at, gang, work, most, profile=profile))
         bound.append(draw(st.sampled_from(types)))
+        mixing.append(draw(st.sampled_from([None, True, False, False])))
     load = workload(listed)
     wanted = dict(zip([job.job_id for job in listed], bound, strict=True))
     column = pl.Series([wanted[app] for app in load.apps["app_id"]], dtype=pl.String)
-    return Workload(apps=load.apps.with_columns(gpu_types=column), jobs=load.jobs)
+    mixes = dict(zip([job.job_id for job in listed], mixing, strict=True))
+    flags = pl.Series([mixes[job] for job in load.jobs["job_id"]], dtype=pl.Boolean)
+    return Workload(
+        apps=load.apps.with_columns(gpu_types=column),
+        jobs=load.jobs.with_columns(mixes_types=flags),
+    )
 
 
 def play(load: Workload, cluster: Cluster, policy: str, rename: Mapping[str, str] = {}) -> Result:
@@ -64,6 +70,13 @@ def play(load: Workload, cluster: Cluster, policy: str, rename: Mapping[str, str
     )
 
 
+def assert_one_type_at_a_time(kinds: list[str], leases: pl.DataFrame) -> None:
+    spans = list(zip(kinds, leases["start_s"], leases["end_s"], strict=True))
+    for kind, start_s, end_s in spans:
+        for other, other_start_s, other_end_s in spans:
+            assert kind == other or end_s <= other_start_s or other_end_s <= start_s
+
+
 @RUNS
 @given(loads(), st.sampled_from(CLUSTERS), st.sampled_from(NAMES))
 def test_jobs_end_on_types_that_they_may_use_or_are_infeasible(
@@ -77,12 +90,17 @@ def test_jobs_end_on_types_that_they_may_use_or_are_infeasible(
         app: set(sizes) & set(words.split("|")) if words else set(sizes)
         for app, words in wanted.items()
     }
+    mixes = dict(load.jobs.select("app_id", "mixes_types").iter_rows())
     for app, gang, state in result.jobs.select("app_id", "gang_size", "state").iter_rows():
-        fits = gang <= sum(sizes[kind] for kind in allowed[app])
+        most = max if mixes[app] is False else sum
+        fits = gang <= most([sizes[kind] for kind in allowed[app]] or [0])
         assert state == ("done" if fits else "infeasible")
     kind_of = dict(cluster.machines.select("machine", "gpu_type").iter_rows())
     for app, machine in result.leases.select("app_id", "machine").iter_rows():
         assert kind_of[machine] in allowed[app]
+    for app, leases in result.leases.group_by("app_id"):
+        if mixes[str(app[0])] is False:
+            assert_one_type_at_a_time([kind_of[m] for m in leases["machine"]], leases)
     done = result.jobs.filter(state="done").join(load.jobs, on="job_id")
     assert ((done["work_gpu_s"] - done["serial_time_s"]).abs() < 1e-3).all()
     rho = result.apps.filter(state="done")

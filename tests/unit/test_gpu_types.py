@@ -171,3 +171,41 @@ def test_the_manifest_tells_gpu_time_by_type() -> None:
         "a": {"gpus": 4, "gpu_s": 200, "utilisation": 0.25},
         "b": {"gpus": 4, "gpu_s": 800, "utilisation": 1},
     }
+
+
+def apart(load: Workload, *job_ids: str) -> Workload:
+    """Return the workload in which these jobs mix no types."""
+    mixes = ~pl.col("job_id").is_in(job_ids)
+    return Workload(apps=load.apps, jobs=load.jobs.with_columns(mixes_types=mixes))
+
+
+@pytest.mark.parametrize("policy", ALL_POLICIES)
+def test_a_job_that_does_not_mix_waits_for_one_type(policy: str) -> None:
+    # 2 of a and 2 of b are free: x takes all at S = 1.1, or waits for the 4 of a until 100.
+    jobs = [Job("w", 0, 2, 200), Job("v", 0, 4, 1200), Job("x", 1, 4, 40)]
+    load = typed(jobs, {"w": "a", "v": "b"})
+    ends_of = {}
+    for mixes in (True, False):
+        last = load if mixes else apart(load, "x")
+        cluster = Cluster.parse("1x(1x4:a+1x6:b)")
+        result = themis.simulate(last, cluster, policy=policy, **FREE_SWITCHES)
+        assert themis.audit(result).passed
+        ends_of[mixes] = spans(result)["x"]
+    assert ends_of == {True: (1, 12), False: (100, 110)}
+
+
+def test_too_few_gpus_of_one_type_are_known_at_submission() -> None:
+    jobs = [Job("x", 0, 5, 10), Job("y", 0, 4, 10), Job("z", 0, 5, 10)]
+    load = apart(typed(jobs, {"x": "a|b"}), "x", "y")
+    result = themis.simulate(load, Cluster.parse(TWO), **FREE_SWITCHES)
+    assert result.jobs["state"].to_list() == ["infeasible", "done", "done"]
+    assert result.jobs["reason"][0] == "needs 5 GPUs, all of one type, the cluster has 4"
+
+
+def test_the_auditor_sees_a_job_on_two_types_that_it_may_not_mix() -> None:
+    jobs = [Job("w", 0, 2, 200), Job("v", 0, 4, 1200), Job("x", 1, 4, 40)]
+    load = typed(jobs, {"w": "a", "v": "b"})
+    result = themis.simulate(load, Cluster.parse("1x(1x4:a+1x6:b)"), **FREE_SWITCHES)
+    assert themis.audit(result).passed
+    report = themis.audit(result, workload=apart(load, "x"))
+    assert [found.rule for found in report.findings] == ["lone_jobs_did_the_work_of_their_leases"]

@@ -195,10 +195,10 @@ def test_every_column(tmp_path: Path) -> None:
     text = (
         "job_id,arrival_s,gang_size,max_gpus,serial_time_s,app_id,user,tenant,profile,stopping,"
         "weight,gpu_types,app_max_gpus,target_loss,checkpoint_s,status,iterations,loss_a,loss_b,"
-        "loss_c,bracket,gpu_milli\n"
-        "j1,0,2,8,100,a,ann,t1,vgg16,first,2.5,A|B,6,0.2,30,done,1000,0.01,0.5,0.1,2,1000\n"
-        "j2,4,2,,50,a,ann,t1,resnet50,first,2.5,A|B,6,0.2,,,20,,,,,\n"
-        "j3,9,1,1,7,,bob,,null,,,,,,,,,,,,,250\n"
+        "loss_c,bracket,gpu_milli,mixes_types\n"
+        "j1,0,2,8,100,a,ann,t1,vgg16,first,2.5,A|B,6,0.2,30,done,1000,0.01,0.5,0.1,2,1000,false\n"
+        "j2,4,2,,50,a,ann,t1,resnet50,first,2.5,A|B,6,0.2,,,20,,,,,,\n"
+        "j3,9,1,1,7,,bob,,null,,,,,,,,,,,,,250,true\n"
     )
     workload = table(tmp_path, text)
     assert workload.apps.rows() == [
@@ -206,9 +206,26 @@ def test_every_column(tmp_path: Path) -> None:
         ("j3", "bob", None, 9.0, "all", 1.0, None, None, None, None),
     ]
     assert workload.jobs.rows() == [
-        ("j1", "a", 0.0, 100.0, 2, 8, "vgg16", 30.0, "done", 1000.0, 0.01, 0.5, 0.1, 2, 1000),
-        ("j2", "a", 4.0, 50.0, 2, 2, "resnet50", None, None, 20.0, None, None, None, None, None),
-        ("j3", "j3", 9.0, 7.0, 1, 1, *[None] * 8, 250),
+        (
+            "j1",
+            "a",
+            0.0,
+            100.0,
+            2,
+            8,
+            "vgg16",
+            30.0,
+            "done",
+            1000.0,
+            0.01,
+            0.5,
+            0.1,
+            2,
+            1000,
+            False,
+        ),
+        ("j2", "a", 4.0, 50.0, 2, 2, "resnet50", None, None, 20.0, *[None] * 6),
+        ("j3", "j3", 9.0, 7.0, 1, 1, *[None] * 8, 250, True),
     ]
     workload.write(tmp_path / "again")
     assert read_trace(tmp_path / "again").equals(workload)
@@ -284,22 +301,26 @@ def test_written_tables_read_back_equal(tmp_path: Path, ending: str) -> None:
     )
 
 
-@pytest.mark.parametrize("version", [1, 2, 4])
+@pytest.mark.parametrize("version", [1, 2, 3, 5])
 def test_tables_of_other_versions(tmp_path: Path, version: int) -> None:
-    """Version 1 had no caps, iterations and losses, 2 no fractions; a newer one is not known."""
+    """Version 1 had no caps and losses, 2 no fractions, 3 no mixes_types; a newer is not known."""
     workload = generate("demo", apps=2)
     added = {"max_gpus", "target_loss", "iterations", "loss_a", "loss_b", "loss_c", "bracket"}
-    added = {"gpu_milli"} if version > 1 else added | {"gpu_milli"}
+    added = (
+        {"mixes_types"}
+        | (set() if version > 2 else {"gpu_milli"})
+        | (set() if version > 1 else added)
+    )
     metadata = {"themis.workload.workload": f'{{"schema_version": {version}}}'}
     for name, frame in (("apps", workload.apps), ("jobs", workload.jobs)):
         old = frame.drop(
             c for c in added & set(frame.columns) if frame[c].null_count() == len(frame)
         )
         old.write_parquet(tmp_path / f"{name}.parquet", metadata=metadata)
-    if version < 4:
+    if version < 5:
         assert read_trace(tmp_path).equals(workload)
     else:
-        with pytest.raises(TraceError, match="schema version is 4: expected at most 3"):
+        with pytest.raises(TraceError, match="schema version is 5: expected at most 4"):
             read_trace(tmp_path)
 
 
@@ -452,3 +473,16 @@ def test_fractional_numbers_of_gpus_are_shares_of_one(tmp_path: Path) -> None:
     ]
     bent = "id,submit,num_gpus,max_gpus,duration\na,0,0.25,2,100\nb,0,1,2,10\n"
     assert rejected(table(tmp_path, bent)) == [(2, "fraction of several GPUs", "num_gpus", "0.25")]
+
+
+def test_mixes_types_is_true_false_or_nothing(tmp_path: Path) -> None:
+    rows = ["id,submit,gpus,duration,mixes_types"]
+    rows += [f"{k},0,2,10,{word}" for k, word in enumerate(("true", "FALSE", "1", "0", "", "yes"))]
+    path = tmp_path / "jobs.csv"
+    path.write_text("\n".join(rows) + "\n")
+    workload = read_trace(path)
+    assert workload.jobs["mixes_types"].to_list() == [True, False, True, False, None]
+    assert rejected(workload) == [(7, "neither true nor false", "mixes_types", "yes")]
+    workload.write(tmp_path / "again", form="csv")
+    again = read_trace(tmp_path / "again")
+    assert again.jobs.equals(workload.jobs)

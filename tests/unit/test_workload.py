@@ -50,6 +50,7 @@ def workload(*jobs: tuple[str, float, int, str], users: str = "") -> Workload:
             "loss_c": [None] * len(jobs),
             "bracket": [None] * len(jobs),
             "gpu_milli": [None] * len(jobs),
+            "mixes_types": [None] * len(jobs),
         },
         schema=JOBS,
     )
@@ -154,7 +155,7 @@ def test_a_loss_curve_needs_iterations() -> None:
     with pytest.raises(TraceError, match="iterations is None: expected a value, since the job has"):
         Workload(apps=good.apps, jobs=good.jobs.with_columns(**curve))
     whole = Workload(apps=good.apps, jobs=good.jobs.with_columns(**curve, iterations=100))
-    assert whole.jobs.row(0)[-6:] == (100.0, 0.5, 1.0, 0.0, None, None)
+    assert whole.jobs.select("iterations", *curve).row(0) == (100.0, 0.5, 1.0, 0.0)
 
 
 def test_bursts_become_apps() -> None:

@@ -328,11 +328,13 @@ def _gpu_sets(run: Run, spans: pl.DataFrame) -> pl.DataFrame:
         covering.with_columns(
             mark=pl.Series(highs - lows).reinterpret(signed=True),
             speed=run.speed(covering["speeds"], covering["type"]),
+            may_run=run.mixes(covering["speeds"]),
         )
         .group_by("app_id", "at_us")
         .agg(
             gpu_set=pl.col("mark").sum(),
-            speed=pl.col("speed").min(),
+            speed=pl.col("speed").min()
+            * (pl.col("may_run").all() | (pl.col("type").n_unique() == 1)),
             slots=pl.col("slot_id").n_unique(),
             machines=pl.col("number").n_unique(),
             racks=pl.col("rack").n_unique(),

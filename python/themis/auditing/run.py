@@ -30,6 +30,7 @@ SHARE = pl.col("gpu_milli") < WHOLE_MILLI
 """Of a job or a lease: it uses a fraction of a GPU."""
 
 _Whole = npt.NDArray[np.int64]
+_Truth = npt.NDArray[np.bool_]
 
 
 def us(column: str) -> pl.Expr:
@@ -264,7 +265,7 @@ class Run:
             )
             return jobs.drop("submit_us")
         row = self._speeds.row
-        since_us, most = self._most_gpus(self._speeds.table > 0)
+        since_us, most = self._most_gpus(self._speeds.table > 0, self._speeds.mixes)
         at = np.searchsorted(since_us, jobs["submit_us"].to_numpy(), side="right") - 1
         return jobs.drop("submit_us").with_columns(
             speeds=pl.Series(row),
@@ -284,11 +285,11 @@ class Run:
         room = pl.min_horizontal("room", "most")
         return most.sort("index").with_columns(room=room).drop("index", "tenant", "most")
 
-    def _most_gpus(self, allowed: npt.NDArray[np.bool_]) -> tuple[_Whole, _Whole]:
-        """Return instants, and the most GPUs of allowed types that there are at one time from each.
+    def _most_gpus(self, allowed: _Truth, mixes: _Truth) -> tuple[_Whole, _Whole]:
+        """Return instants, and the most GPUs that a job could have at one time from each.
 
-        Failures by chance are left out. `allowed` has the shape (rows, types), the GPUs (instants,
-        rows).
+        Failures by chance are left out. `allowed` types have the shape (rows, types), the GPUs
+        (instants, rows): of all allowed types together where a row mixes them.
         """
         if self.cluster is None:
             raise AssertionError("invariant: the rule says that it needs the cluster")
@@ -304,7 +305,10 @@ class Run:
         since_us, at = np.unique(steps["at_us"].to_numpy(), return_inverse=True)
         gpus = np.zeros((len(since_us), allowed.shape[1]), dtype=np.int64)
         np.add.at(gpus, (at, steps["type"].to_numpy()), steps["more"].to_numpy())
-        of_rows = gpus.cumsum(axis=0) @ allowed.T.astype(np.int64)
+        there = gpus.cumsum(axis=0)
+        of_rows = there @ allowed.T.astype(np.int64)
+        for row in np.flatnonzero(~mixes):
+            of_rows[:, row] = (there * allowed[row]).max(axis=1)
         return since_us, np.maximum.accumulate(of_rows[::-1])[::-1]
 
     def speed(self, rows: pl.Series, types: pl.Series) -> pl.Series:
@@ -312,6 +316,12 @@ class Run:
         if self._speeds is None:
             raise AssertionError("invariant: the rule says that it needs workload and cluster")
         return pl.Series(self._speeds.table[rows.to_numpy(), types.to_numpy()])
+
+    def mixes(self, rows: pl.Series) -> pl.Series:
+        """Return whether jobs with these rows of speeds run on several GPU types at once."""
+        if self._speeds is None:
+            raise AssertionError("invariant: the rule says that it needs workload and cluster")
+        return pl.Series(self._speeds.mixes[rows.to_numpy()])
 
     @cached_property
     def slowdowns(self) -> pl.DataFrame:

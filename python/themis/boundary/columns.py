@@ -68,9 +68,9 @@ class CoreColumns:
         """Return the workload of the compiled core with these columns of apps."""
         from themis import _core  # noqa: PLC0415 - loaded when something runs
 
-        table = self.speeds.table
-        mixes = np.ones(len(table), dtype=np.bool_)
-        return _core.Workload(apps, self.jobs, self.slowdowns, table, mixes, self.tenants)
+        speeds = self.speeds
+        known = speeds.table, speeds.mixes
+        return _core.Workload(apps, self.jobs, self.slowdowns, *known, self.tenants)
 
 
 def workload_columns(

@@ -128,17 +128,17 @@ def _too_few(specs: pl.DataFrame, cluster: Cluster) -> pl.Expr:
         .agg(pl.col("gpus").sum())
         .iter_rows()
     }
-    has = {
-        wanted: sum(sizes[name] for name in allowed_types(wanted, cluster.gpu_types))
-        for wanted in specs.get_column("gpu_types").unique()
-    }
-    there = specs.get_column("gpu_types").replace_strict(has, return_dtype=pl.Int64)
-    of_types = (
-        pl.when(there < cluster.gpus)
-        .then(pl.format(" of type {}", specs["gpu_types"]))
-        .otherwise(pl.lit(""))
-    )
-    return pl.format("needs {} GPUs{}, the cluster has {}", "gang_size", of_types, there)
+    kinds = specs.select("gpu_types", mixes=pl.col("mixes_types").fill_null(value=True))
+    different = kinds.unique(maintain_order=True)
+    texts, there = [], []
+    for wanted, mixes in different.iter_rows():
+        of_types = [sizes[name] for name in allowed_types(wanted, cluster.gpu_types)]
+        there.append(sum(of_types) if mixes else max(of_types, default=0))
+        words = f" of type {wanted}" if sum(of_types) < cluster.gpus else ""
+        texts.append(words if mixes or len(of_types) < 2 else f"{words}, all of one type")  # noqa: PLR2004
+    known = different.with_columns(text=pl.Series(texts), there=pl.Series(there))
+    found = kinds.join(known, on=kinds.columns, nulls_equal=True, maintain_order="left")
+    return pl.format("needs {} GPUs{}, the cluster has {}", "gang_size", *found["text", "there"])
 
 
 def _apps(

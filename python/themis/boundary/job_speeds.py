@@ -27,6 +27,8 @@ class JobSpeeds:
     table
         Speed on each type of `Cluster.gpu_types`, 0 where it may not be used: float64, shape
         (different rows, types).
+    mixes
+        Whether jobs of each row of `table` run on several types at once: bool.
     row
         Row of `table` of each job: uint32.
     fastest
@@ -36,6 +38,7 @@ class JobSpeeds:
     """
 
     table: npt.NDArray[np.float64]
+    mixes: npt.NDArray[np.bool_]
     row: npt.NDArray[np.uint32]
     fastest: npt.NDArray[np.float64]
     notes: tuple[str, ...]
@@ -54,7 +57,7 @@ def allowed_types(gpu_types: str | None, here: Sequence[str]) -> frozenset[str]:
 def job_speeds(
     jobs: pl.DataFrame, cluster: Cluster, speeds: Mapping[str, Mapping[str, float]]
 ) -> JobSpeeds:
-    """Return the speeds of `jobs`, which have profile and gpu_types (String).
+    """Return the speeds of `jobs`, which have profile and gpu_types (String), and mixes_types.
 
     `speeds` are those of each profile by GPU type, where it says some; on a type that it does not
     name a job runs at speed 1.
@@ -63,20 +66,27 @@ def job_speeds(
     kinds = jobs.select(
         pl.when(pl.col("profile").is_in(list(speeds))).then("profile").alias("profile"),
         "gpu_types",
+        pl.col("mixes_types").fill_null(value=True),
     )
     different = kinds.unique(maintain_order=True)
     table = np.zeros((different.height, len(types)))
-    for at, (profile, wanted) in enumerate(different.iter_rows()):
+    for at, (profile, wanted, _) in enumerate(different.iter_rows()):
         allowed = allowed_types(wanted, types)
         own = speeds.get(profile, {})
         table[at] = [own.get(name, 1.0) if name in allowed else 0.0 for name in types]
     numbered = different.with_row_index("row")
     row = kinds.join(
-        numbered, on=["profile", "gpu_types"], nulls_equal=True, maintain_order="left"
+        numbered, on=different.columns, nulls_equal=True, maintain_order="left"
     ).get_column("row")
     fastest = table.max(axis=1)
     fastest[fastest == 0] = 1.0
-    return JobSpeeds(table, row.to_numpy(), fastest[row.to_numpy()], _notes(kinds, types, speeds))
+    return JobSpeeds(
+        table=table,
+        mixes=different.get_column("mixes_types").to_numpy(),
+        row=row.to_numpy(),
+        fastest=fastest[row.to_numpy()],
+        notes=_notes(kinds, types, speeds),
+    )
 
 
 def _notes(

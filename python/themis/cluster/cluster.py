@@ -273,8 +273,8 @@ class Cluster:
 
     @property
     def gpu_types(self) -> tuple[str, ...]:
-        """The GPU types, sorted."""
-        return tuple(sorted(self.machines.get_column("gpu_type").unique().to_list()))
+        """The GPU types, in the order of their first machines."""
+        return tuple(self.machines.get_column("gpu_type").unique(maintain_order=True).to_list())
 
     def describe(self) -> dict[str, object]:
         """Short form and counts, JSON-able."""

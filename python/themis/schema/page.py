@@ -49,6 +49,7 @@ _JOBS = {
     "loss_b": "above 0",
     "loss_c": "loss that it tends to",
     "gpu_milli": "thousandths of its one GPU that it uses, 1 to 1000; null: all",
+    "mixes_types": "whether it runs on several GPU types at once, at the slowest; null: true",
     "bracket": "jobs of one bracket of an app halve among themselves (HyperBand); null: 0",
 }
 _RESULT = {

@@ -30,7 +30,7 @@ __all__ = [
     "gpu_seconds",
 ]
 
-WORKLOAD_SCHEMA_VERSION = 3
+WORKLOAD_SCHEMA_VERSION = 4
 """Version of these tables in Parquet files."""
 
 _S, _F, _I = pl.String(), pl.Float64(), pl.Int64()
@@ -68,10 +68,12 @@ JOBS: Mapping[str, pl.DataType] = {
     "loss_c": _F,
     "bracket": _I,
     "gpu_milli": _I,
+    "mixes_types": pl.Boolean(),
 }
 """Columns of `jobs`; those after max_gpus may be null or absent.
 
-A job of one GPU uses `gpu_milli` thousandths of it; null is all. `iterations` is how many the whole
+A job of one GPU uses `gpu_milli` thousandths of it; null is all. One that `mixes_types` (null:
+true) runs on GPUs of several types at the speed of the slowest. `iterations` is how many the whole
 work of the job is. Its loss after k of them is
 ``1 / (loss_a * k + loss_b) + loss_c``. Jobs of one `bracket` of an app halve among themselves.
 """
@@ -105,7 +107,16 @@ LOSS = ("loss_a", "loss_b", "loss_c")
 NULLABLE: Mapping[str, frozenset[str]] = {
     "apps": frozenset({"user", "tenant", "profile", "gpu_types", "max_gpus", "target_loss"}),
     "jobs": frozenset(
-        {"profile", "checkpoint_s", "status", "iterations", *LOSS, "bracket", "gpu_milli"}
+        {
+            "profile",
+            "checkpoint_s",
+            "status",
+            "iterations",
+            *LOSS,
+            "bracket",
+            "gpu_milli",
+            "mixes_types",
+        }
     ),
 }
 """Columns of each table that may be null or absent."""

@@ -17,7 +17,7 @@ app_id                                    its app; an app of its own if absent
 user, tenant, profile, stopping, weight,  as in :data:`themis.schema.workload.APPS` and
 gpu_types, target_loss, checkpoint_s,     :data:`~themis.schema.workload.JOBS`
 status, iterations, loss_a, loss_b,
-loss_c, bracket, gpu_milli
+loss_c, bracket, gpu_milli, mixes_types
 app_max_gpus                              most GPUs of the whole app
 ========================================  ==========================================================
 
@@ -48,6 +48,7 @@ from themis.traces.native_tables import (
     find_table,
     gangs,
     learning,
+    mixing,
     named_columns,
     nothing,
     read_apps,
@@ -91,6 +92,7 @@ _JOB_NAMES: Mapping[str, tuple[str, ...]] = {
     "loss_c": ("loss_c",),
     "bracket": ("bracket",),
     "gpu_milli": ("gpu_milli",),
+    "mixes_types": ("mixes_types",),
 }
 _TEXTS = ("user", "tenant", "profile", "gpu_types", "status")
 _NO_UNIT = {"submit", "duration", "start", "end"}
@@ -187,6 +189,7 @@ class _JobTable:
                 *LIMITS,
                 *LEARNING,
                 "gpu_milli",
+                "mixes_types",
             ],
         )
         if self.ends is not None and "still" in rows.columns:
@@ -229,6 +232,7 @@ class _JobTable:
             **app_limits(checks, at, cap="app_max_gpus", gang=gang),
             **learning(checks, at),
             "gpu_milli": milli,
+            "mixes_types": mixing(checks, at),
         }
         if "end_s" in at and not {"serial_time_s", "duration_s"} & set(at):
             ended = checks.number(at["end_s"], required=False)

@@ -31,6 +31,7 @@ __all__ = [
     "find_table",
     "gangs",
     "learning",
+    "mixing",
     "named_columns",
     "nothing",
     "read_apps",
@@ -208,6 +209,13 @@ def learning(checks: RowChecks, at: Mapping[str, str]) -> dict[str, pl.Series]:
     named = next((at[name] for name in names[1:] if name in at), "")
     checks.reject((some & ~whole).to_numpy(), "loss curve incomplete", named)
     return found
+
+
+def mixing(checks: RowChecks, at: Mapping[str, str]) -> pl.Series:
+    """Read whether each job may run on several GPU types at once; null where it does not say."""
+    if "mixes_types" not in at:
+        return nothing(checks, pl.Boolean())
+    return checks.flag(at["mixes_types"])
 
 
 def gangs(checks: RowChecks, at: Mapping[str, str]) -> tuple[Floats, pl.Series]:

@@ -30,6 +30,7 @@ _MISSING_IN_ANY_CASE = [
     for letters in itertools.product(*({letter, letter.upper()} for letter in word))
 ]
 
+_TRUTH = {"true": True, "false": False, "1": True, "0": False}
 
 LISTED: Mapping[str, pl.DataType] = {**REJECTED, "file": pl.String()}
 """Columns of a list of rows that were rejected or repaired."""
@@ -174,6 +175,14 @@ class RowChecks:
         if not gone.any():
             return series
         return pl.select(pl.when(~gone).then(series).alias(column)).to_series()
+
+    def flag(self, column: str) -> pl.Series:
+        """Truth values of a column, true or false in any case, 1 or 0; null where there is none."""
+        text = self.text(column).str.to_lowercase()
+        found = text.replace_strict(_TRUTH, default=None, return_dtype=pl.Boolean)
+        unreadable = found.is_null() & text.is_not_null()
+        self.reject(unreadable.to_numpy(), "neither true nor false", column)
+        return found
 
     def number(self, column: str, *, required: bool = True) -> Floats:
         """Read finite numbers; NaN in rejected rows and, unless `required`, where missing."""
