@@ -54,6 +54,7 @@ class Workload:
         apps: Mapping[str, npt.NDArray[Any]],
         jobs: Mapping[str, npt.NDArray[Any]],
         slowdowns: npt.NDArray[np.float64],
+        scaling: Sequence[Sequence[tuple[int, float]]],
         speeds: npt.NDArray[np.float64],
         mixes: npt.NDArray[np.bool_],
         tenants: Mapping[str, Sequence[Any]] | None = None,

@@ -11,7 +11,7 @@ import pytest
 from themis.auditing.rules import RULES
 from themis.cli.generate import text_value
 from themis.policies.catalogue import POLICIES
-from themis.profiles import PROFILES, Profile
+from themis.profiles import PROFILES, SCALING, SPEEDS, Profile
 from themis.schema.page import schema_page
 from themis.synthetic import SPECS
 from themis.traces import csvtext, native
@@ -49,6 +49,15 @@ def test_every_profile_is_listed_with_its_scores() -> None:
     assert set(listed) == set(PROFILES)
     for name, profile in PROFILES.items():
         assert listed[name] == pytest.approx(profile)
+
+
+def test_every_measured_profile_is_listed() -> None:
+    for names, *figures in table(SIMULATION, "profile of"):
+        speeds = dict(zip(("k80", "p100", "v100"), map(float, figures), strict=False))
+        assert speeds == SPEEDS[words(names)[0]]
+        scaling = dict(zip((2, 4, 8), map(float, figures[3:]), strict=True))
+        assert scaling == SCALING.get(words(names)[0], dict.fromkeys((2, 4, 8), 1.0))
+    assert len(table(SIMULATION, "profile of")) == len(SPEEDS)
 
 
 def test_every_policy_is_listed() -> None:

@@ -32,7 +32,20 @@ class Reference:
             return 0.0
         racks, machines = {key[0] for key in keys}, {key[:2] for key in keys}
         level = 3 if len(racks) > 1 else 2 if len(machines) > 1 else 1 if len(keys) > 1 else 0
-        return min(gpus, app.max_gpus // app.jobs) / app.slowdowns()[level]
+        return self.pace(app, min(gpus, app.max_gpus // app.jobs)) / app.slowdowns()[level]
+
+    def pace(self, app: AppState, gpus: int) -> float:
+        """Work a second of so many well placed GPUs of a job, where each of its gang does 1."""
+        known = [(1, 1.0), *((n, n * eff) for n, eff in sorted(app.scaling.items()))]
+
+        def along(gpus: int) -> float:
+            if len(known) == 1:
+                return float(gpus)
+            at = next((k for k in range(1, len(known)) if known[k][0] >= gpus), len(known) - 1)
+            (n0, p0), (n1, p1) = known[at - 1], known[at]
+            return p0 + (p1 - p0) * (gpus - n0) / (n1 - n0)
+
+        return app.gang_size * along(gpus) / along(app.gang_size)
 
     def whole(self, app: AppState, gpus: int) -> bool:
         """Whether a job of the app can win so many: what completes its gang, then whole gangs."""
@@ -50,7 +63,7 @@ class Reference:
         rate = sum(rates)
         if rate == 0:
             return math.inf
-        longest_s = app.work_left_s / app.jobs / (app.max_gpus // app.jobs)
+        longest_s = app.work_left_s / app.jobs / self.pace(app, app.max_gpus // app.jobs)
         return (app.elapsed_s + max(longest_s, app.work_left_s / rate)) / app.t_id_s
 
     def rho_empty(self, app: AppState, lease_s: float = 600.0) -> float:
@@ -59,7 +72,7 @@ class Reference:
         if held:
             return self.rho(app, [held])
         worst = app.slowdowns()[0 if app.gang_size == 1 else 3]
-        longest_s = app.work_left_s / app.jobs / (app.max_gpus // app.jobs)
+        longest_s = app.work_left_s / app.jobs / self.pace(app, app.max_gpus // app.jobs)
         smallest_s = max(longest_s, app.work_left_s * worst / app.gang_size)
         return (app.elapsed_s + lease_s + smallest_s) / app.t_id_s
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.differential.small_auctions import random_auction
 
-from themis import AppState, AuctionOutcome, clear_auction
+from themis import AppState, AuctionOutcome, Bid, clear_auction
 
 if TYPE_CHECKING:
     from tests.differential.conftest import Key, Reference
@@ -24,6 +24,41 @@ EACH = 50
 def ratio(log_gap: float, bidders: int) -> float:
     """A gap in the sum of log V as a ratio of geometric means."""
     return math.expm1(log_gap / bidders)
+
+
+def scaled(bids: list[Bid | AppState], rng: random.Random) -> list[Bid | AppState]:
+    """Return the bids of apps whose GPUs do less the more they are."""
+    curves: list[dict[int, float]] = [{2: 0.8, 4: 0.5}, {3: 0.9}, {2: 0.5}, {4: 0.7, 6: 0.5}, {}]
+    return [
+        replace(bid, scaling=rng.choice(curves)) if isinstance(bid, AppState) else bid
+        for bid in bids
+    ]
+
+
+@pytest.mark.parametrize("batch", range(4))
+def test_no_allocation_beats_the_bound_where_jobs_scale_badly(
+    batch: int, reference: Reference
+) -> None:
+    for seed in range(batch * EACH, (batch + 1) * EACH):
+        offer, bids = random_auction(random.Random(seed))
+        bids = scaled(bids, random.Random(seed))
+        outcome = clear_auction(offer, bids, "none")
+        best = reference.optimum(bids, offer)
+        assert outcome.objective <= best + CLOSE, seed
+        assert outcome.upper_bound >= best - CLOSE, seed
+
+
+def test_the_solver_is_no_farther_from_the_best_where_jobs_scale_badly(
+    reference: Reference,
+) -> None:
+    found = []
+    for seed in range(4 * EACH):
+        offer, bids = random_auction(random.Random(seed))
+        bids = scaled(bids, random.Random(seed))
+        outcome = clear_auction(offer, bids, "none")
+        found.append(ratio(reference.optimum(bids, offer) - outcome.objective, len(bids)))
+    assert sum(gap < CLOSE for gap in found) / len(found) >= 0.9
+    assert sum(found) / len(found) <= 0.02
 
 
 @pytest.mark.parametrize("batch", range(BATCHES))

@@ -17,7 +17,11 @@ from themis.policies.catalogue import POLICIES
 
 TYPES = ("a", "b")
 PROFILES: dict[str, Any] = {
-    "network": {"scores": [1, 0.9, 0.7, 0.5], "speeds": {"a": 2.0, "b": 0.5}}
+    "network": {
+        "scores": [1, 0.9, 0.7, 0.5],
+        "speeds": {"a": 2.0, "b": 0.5},
+        "scaling": {2: 0.9, 3: 0.75, 8: 0.5},
+    }
 }
 TENANTS = st.sampled_from(
     [

@@ -25,7 +25,7 @@ RUNS = settings(
 CLUSTERS = ("1x(1x4:a+1x2:b)", "2x(1x2:a+1x2:b)", "1x(2x2:a)+1x(1x4:b/2)", "1x(1x3:a+2x1:b)")
 PROFILES = {
     None: {},
-    "fast_a": {"scores": [1, 1, 0.8, 0.5], "speeds": {"a": 2.0, "b": 0.5}},
+    "fast_a": {"scores": [1, 1, 0.8, 0.5], "speeds": {"a": 2.0, "b": 0.5}, "scaling": {2: 0.8}},
     "fast_b": {"scores": [1, 0.9, 0.9, 0.9], "speeds": {"a": 1.0, "b": 1.5}},
 }
 NAMES = tuple(info.name for info in POLICIES)

@@ -138,7 +138,7 @@ def test_what_is_refused(document: object, message: str, read: Read) -> None:
         read(document)
     assert "auction.json: " in str(refused.value)
     assert "\n" not in str(refused.value)
-    assert len(str(refused.value)) < 400
+    assert len(str(refused.value)) < 450
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:

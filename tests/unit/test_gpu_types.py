@@ -139,7 +139,7 @@ def test_a_cluster_of_one_named_type_gives_the_same_bytes(policy: str) -> None:
 @pytest.mark.parametrize(
     ("profile", "message"),
     [
-        ({}, "it is empty: expected scores, speeds or both"),
+        ({}, "it is empty: expected scores, speeds or scaling"),
         ({"speed": {"a": 1}}, "key 'speed' is unknown"),
         ({"speeds": {}}, "speeds is {}"),
         ({"speeds": {"a": 0}}, "speed on 'a' is 0: expected a number from 0.001 to 1000"),

@@ -11,7 +11,15 @@ from themis.auction.rules import MOST_GPUS, check_label, check_number, check_who
 from themis.boundary.job_speeds import allowed_types
 from themis.errors import ScenarioError
 from themis.nearest import nearest
-from themis.profiles import COLD_START, PROFILES, Profile, check_speeds
+from themis.profiles import (
+    COLD_START,
+    PROFILES,
+    SCALING,
+    SPEEDS,
+    Profile,
+    check_scaling,
+    check_speeds,
+)
 
 __all__ = [
     "AppState",
@@ -242,9 +250,12 @@ class AppState:
         GPU types that it may use, ``"A|B"``; None: any.
     speeds
         Work that a GPU does, by its type, while one of speed 1 does 1; 1 on types that it does not
-        name. `work_left_s` is at speed 1.
+        name; empty: those of its profile. `work_left_s` is at speed 1.
     mixes_types
         Whether a job may run on GPUs of several types at once, at the speed of the slowest.
+    scaling
+        Efficiencies by GPUs beyond its gang (:func:`themis.profiles.check_scaling`); empty:
+        those of its profile, 1 where it says none.
 
     Raises
     ------
@@ -265,6 +276,7 @@ class AppState:
     gpu_types: str | None = None
     speeds: Mapping[str, float] = field(default_factory=dict)
     mixes_types: bool = True
+    scaling: Mapping[int, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         _app_id(self.app_id)
@@ -297,12 +309,25 @@ class AppState:
                 f"{where}: gpu_types is {self.gpu_types!r}: expected 'A|B', or None"
             )
         if self.speeds:
-            check_speeds(f"{where}", self.speeds)
+            check_speeds(where, self.speeds)
+        self.efficiencies()
 
     def speeds_on(self, types: Sequence[str]) -> list[float]:
         """Return its speed on each of these GPU types; 0 where it may not run."""
         allowed = allowed_types(self.gpu_types, types)
-        return [self.speeds.get(name, 1.0) if name in allowed else 0.0 for name in types]
+        speeds = self.speeds or SPEEDS.get(str(self.profile), {})
+        return [speeds.get(name, 1.0) if name in allowed else 0.0 for name in types]
+
+    def efficiencies(self) -> list[tuple[int, float]]:
+        """Return its (GPUs, efficiency), by GPUs.
+
+        Raises
+        ------
+        ScenarioError
+            As :func:`themis.profiles.check_scaling`.
+        """
+        scaling = self.scaling or SCALING.get(str(self.profile), {})
+        return list(check_scaling(f"app {self.app_id!r}", scaling).items())
 
     def slowdowns(self) -> Profile:
         """Return S at slot, machine, rack and cluster.

@@ -224,6 +224,7 @@ def _core_bid(bid: Bid | AppState, offer: Offer, numbering: _Numbering) -> dict[
         "jobs": bid.jobs,
         "held": sorted(held),
         "slowdowns": list(bid.slowdowns()),
+        "scaling": bid.efficiencies(),
         "speeds": speeds,
         "mixes": bid.mixes_types,
         "n_avg": float(bid.n_avg),

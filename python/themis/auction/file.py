@@ -25,7 +25,7 @@ _RULES = (*CHOICES, "seed", "fairness_knob", "lease_s", "cluster_gpus", "gpu_typ
 _SLOT_KEYS = ("rack", "machine", "slot", "gpus")
 _TABLE_KEYS = ("app_id", "rho_empty", "rows")
 _STATE_NEEDS = ("app_id", "elapsed_s", "work_left_s", "gang_size", "max_gpus", "t_id_s")
-_STATE_MAY = ("held", "profile", "n_avg", "jobs", "gpu_types", "speeds", "mixes_types")
+_STATE_MAY = ("held", "profile", "n_avg", "jobs", "gpu_types", "speeds", "mixes_types", "scaling")
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from themis.auditing.paces import paces
 from themis.auditing.run import SHARE, Run, problems, us
 from themis.metrics.gpu_time import GPU_TIME_PARTS
 from themis.schema.workload import WHOLE_MILLI
@@ -223,7 +224,7 @@ def lone_jobs_did_the_work_of_their_leases(run: Run) -> pl.DataFrame:
         pl.col("held") > 0
     )
     share = pl.col("gpu_milli") / WHOLE_MILLI
-    rate = pl.min_horizontal("held", "gpus_max") / pl.col("slowdown") * pl.col("speed").fill_null(0)
+    rate = pl.col("pace") / pl.col("slowdown") * pl.col("speed").fill_null(0)
     lasts_us = pl.col("until_us") - pl.col("at_us")
     replayed = spans.group_by("app_id", maintain_order=True).agg(
         replayed_gpu_s=(ran_us * rate * share).sum() / 1e6,
@@ -270,7 +271,8 @@ def _spans_of_lone_jobs(run: Run) -> pl.DataFrame:
         lone.join(run.slowdowns, on="job_id")
         .join(run.kinds, on="job_id")
         .select(
-            *("app_id", "gpus_max", "gpu_milli", "checkpoint_us", "speeds", "s0", "s1", "s2", "s3")
+            *("app_id", "gang_size", "gpus_max", "gpu_milli", "checkpoint_us", "speeds"),
+            *("profile", "s0", "s1", "s2", "s3"),
         )
     )
     ends = run.apps.select("app_id", "last_us")
@@ -291,11 +293,14 @@ def _spans_of_lone_jobs(run: Run) -> pl.DataFrame:
         .then("s2")
         .otherwise("s3")
     )
-    return (
+    spans = (
         spans.join(sets, on=["app_id", "at_us"], how="left", maintain_order="left")
         .join(lone, on="app_id", maintain_order="left")
         .with_columns(pl.col("gpu_set").fill_null(0), slowdown=level)
+        .with_columns(used=pl.min_horizontal("held", "gpus_max"))
     )
+    pace = paces(run.known.scaling, *spans["profile", "used", "gang_size"])
+    return spans.with_columns(pace=pace)
 
 
 def _gpu_sets(run: Run, spans: pl.DataFrame) -> pl.DataFrame:

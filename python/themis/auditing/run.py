@@ -14,7 +14,7 @@ from themis.boundary.columns import jobs_by_app
 from themis.boundary.job_speeds import JobSpeeds, job_speeds
 from themis.cluster.cluster import Cluster
 from themis.policies.catalogue import POLICIES
-from themis.profiles import COLD_START, ProfileInput, read_profiles
+from themis.profiles import COLD_START, KnownProfiles, ProfileInput, read_profiles
 from themis.results.result import Result
 from themis.schema.workload import WHOLE_MILLI
 from themis.workload.workload import Workload
@@ -68,6 +68,11 @@ class Run:
         self.workload = workload
         self.cluster = cluster
         self.profiles = profiles
+
+    @cached_property
+    def known(self) -> KnownProfiles:
+        """The profiles by name."""
+        return read_profiles(self.profiles)
 
     @property
     def settings(self) -> Mapping[str, object]:
@@ -245,7 +250,7 @@ class Run:
         """Speeds of the workload's jobs in their order; None: one type, or no cluster is known."""
         if self.workload is None or self.cluster is None:
             return None
-        return job_speeds(jobs_by_app(self.workload), self.cluster, read_profiles(self.profiles)[1])
+        return job_speeds(jobs_by_app(self.workload), self.cluster, self.known.speeds)
 
     @cached_property
     def kinds(self) -> pl.DataFrame:
@@ -325,10 +330,10 @@ class Run:
 
     @cached_property
     def slowdowns(self) -> pl.DataFrame:
-        """S of each job by locality (`s0` to `s3`), and its `checkpoint_us`."""
+        """S of each job by locality (`s0` to `s3`), its `profile`, and its `checkpoint_us`."""
         if self.workload is None:
             raise AssertionError("invariant: the rule says that it needs the workload")
-        known = read_profiles(self.profiles)[0]
+        known = self.known.slowdowns
         table = pl.DataFrame(
             [(name, *row) for name, row in known.items()],
             schema={"profile": pl.String, **dict.fromkeys(("s0", "s1", "s2", "s3"), pl.Float64)},
@@ -338,10 +343,8 @@ class Run:
         name = pl.coalesce("profile", "of_app")
         jobs = self.workload.jobs.join(apps, on="app_id", how="left", maintain_order="left")
         chosen = pl.when(name.is_in(list(known))).then(name).otherwise(pl.lit(COLD_START))
-        return (
-            jobs.select("job_id", profile=chosen, checkpoint_us=us("checkpoint_s"))
-            .join(table, on="profile", how="left", maintain_order="left")
-            .drop("profile")
+        return jobs.select("job_id", profile=chosen, checkpoint_us=us("checkpoint_s")).join(
+            table, on="profile", how="left", maintain_order="left"
         )
 
     @cached_property

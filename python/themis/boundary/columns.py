@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ import polars as pl
 from themis.boundary.claims import Claims
 from themis.boundary.job_speeds import JobSpeeds, job_speeds
 from themis.cluster.cluster import Cluster
-from themis.profiles import COLD_START, Profile, ProfileInput, read_profiles
+from themis.profiles import COLD_START, ProfileInput, read_profiles
 from themis.schema.workload import LOSS, STOPPING, WHOLE_MILLI
 from themis.workload.tenants import Tenant, names_of_tenants
 from themis.workload.workload import Workload
@@ -48,6 +48,8 @@ class CoreColumns:
         unknown), bracket (uint32; 0: none), gpu_milli (uint32), app by app.
     slowdowns
         S at slot, machine, rack, cluster: float64, shape (profiles, 4).
+    scaling
+        Of each profile its (GPUs, efficiency), by GPUs; empty: linear.
     speeds
         Of each job on the GPU types of the cluster.
     tenants
@@ -60,6 +62,7 @@ class CoreColumns:
     apps: Columns
     jobs: Columns
     slowdowns: npt.NDArray[np.float64]
+    scaling: list[list[tuple[int, float]]]
     speeds: JobSpeeds
     tenants: dict[str, list[Any]]
     notes: tuple[str, ...]
@@ -68,9 +71,9 @@ class CoreColumns:
         """Return the workload of the compiled core with these columns of apps."""
         from themis import _core  # noqa: PLC0415 - loaded when something runs
 
-        speeds = self.speeds
-        known = speeds.table, speeds.mixes
-        return _core.Workload(apps, self.jobs, self.slowdowns, *known, self.tenants)
+        profiles = self.slowdowns, self.scaling
+        speeds = self.speeds.table, self.speeds.mixes
+        return _core.Workload(apps, self.jobs, *profiles, *speeds, self.tenants)
 
 
 def workload_columns(
@@ -87,15 +90,15 @@ def workload_columns(
     ScenarioError
         A profile is invalid, or tenants leave nothing for some app.
     """
-    known, own_speeds = read_profiles(profiles)
-    names = sorted(known)
+    known = read_profiles(profiles)
+    names = sorted(known.slowdowns)
     apps, jobs = workload.apps, jobs_by_app(workload)
     chosen = jobs.get_column("profile").fill_null("")
     rows = {name: row for row, name in enumerate(names)}
     cold = rows[COLD_START]
     profile = chosen.replace_strict(rows, default=cold, return_dtype=pl.UInt32)
     gang = jobs.get_column("gang_size").to_numpy()
-    speeds = job_speeds(jobs, cluster, own_speeds)
+    speeds = job_speeds(jobs, cluster, known.speeds)
     counts = jobs.group_by("app", maintain_order=True).len().get_column("len")
     owner, owners = _tenants(workload, tenants or {})
     return CoreColumns(
@@ -123,10 +126,11 @@ def workload_columns(
             "bracket": jobs.get_column("bracket").fill_null(0).to_numpy().astype(np.uint32),
             "gpu_milli": _milli(jobs).to_numpy().astype(np.uint32),
         },
-        slowdowns=np.array([known[name] for name in names], dtype=np.float64),
+        slowdowns=np.array([known.slowdowns[name] for name in names], dtype=np.float64),
+        scaling=[list(known.scaling.get(name, {}).items()) for name in names],
         speeds=speeds,
         tenants=owners,
-        notes=(*_notes(workload, chosen.filter(pl.Series(gang > 1)), known), *speeds.notes),
+        notes=(*_notes(workload, chosen.filter(pl.Series(gang > 1)), names), *speeds.notes),
     )
 
 
@@ -187,10 +191,10 @@ def jobs_by_app(workload: Workload) -> pl.DataFrame:
     )
 
 
-def _notes(workload: Workload, gangs: pl.Series, known: Mapping[str, Profile]) -> tuple[str, ...]:
+def _notes(workload: Workload, gangs: pl.Series, known: Sequence[str]) -> tuple[str, ...]:
     """Say where the cold-start profile stands in for one that nobody gave."""
     nameless = int((gangs == "").sum())
-    unknown = gangs.filter((gangs != "") & ~gangs.is_in(list(known)))
+    unknown = gangs.filter((gangs != "") & ~gangs.is_in(known))
     notes = []
     cold = "slowdowns 1, 1, 1.1, 1.3 at slot, machine, rack, cluster"
     if nameless:

@@ -175,6 +175,9 @@ class ProfileTable(BaseModel):
     speeds: dict[str, float] | None = Field(
         default=None, description="work a GPU does by its type, while one of speed 1 does 1"
     )
+    scaling: dict[str, float] | None = Field(
+        default=None, description="efficiency by GPUs, such as {2 = 0.95, 8 = 0.7}; unset: 1"
+    )
 
 
 class SweepTable(BaseModel):

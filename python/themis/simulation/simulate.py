@@ -68,7 +68,8 @@ def simulate(  # noqa: PLR0913 - the contract's signature
     profiles
         Placement scores 1/S at slot, machine, rack and cluster by profile name, beside the
         built-in ones of :data:`themis.PROFILES`; or ``{"scores": scores, "speeds": speeds
-        by GPU type}`` (see :func:`themis.profiles.read_profiles`).
+        by GPU type, "scaling": efficiencies by GPUs}`` (see
+        :func:`themis.profiles.read_profiles`).
     agents
         App schedulers of one's own (docs/agents.md): a new :class:`themis.Agent` by app id,
         or a function that makes one from an app's row of `workload.apps` (None: the built-in one).

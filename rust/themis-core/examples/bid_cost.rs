@@ -23,7 +23,8 @@ fn main() -> Result<(), themis_core::CoreError> {
         for (name, profile) in
             [("flat", Profile::PERFECT), ("steep", Profile::new([1.0, 1.0, 1.4, 2.0])?)]
         {
-            let each = (0..jobs).map(|n| Job::waiting(1, 2, 1000.0 + f64::from(n), profile));
+            let each =
+                (0..jobs).map(|n| Job::waiting(1, 2, 1000.0 + f64::from(n), profile.clone()));
             let later = (1..8).map(|n| Demand {
                 work_gpu_s: 1000.0 * f64::from(jobs),
                 gpus: f64::from(jobs),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
-use themis_core::app::{AppState, Job, Part, Pattern, Profile, Speeds, Stopping, log_v};
+use themis_core::app::{AppState, Job, Part, Pattern, Profile, Scaling, Speeds, Stopping, log_v};
 use themis_core::auction::{
     Bidder, Entrant, Entry, Given, Leftover, Outcome, Payment, Rules, Solver, Table, TableRow,
     run_round, run_round_given, visible,
@@ -41,6 +41,8 @@ struct StateInput {
     jobs: u32,
     held: Counts,
     slowdowns: [f64; 4],
+    /// Efficiencies by GPUs.
+    scaling: Vec<(u32, f64)>,
     /// By GPU type; 0: may not run there.
     speeds: Vec<f64>,
     mixes: bool,
@@ -235,7 +237,9 @@ fn app_state(
     topology: &Topology,
     outside: Outside,
 ) -> PyResult<AppState> {
+    let scaling = Scaling::new(&input.scaling).map_err(|error| core_error(&error))?;
     let profile = Profile::new(input.slowdowns).map_err(|error| core_error(&error))?;
+    let profile = profile.with_scaling(scaling);
     let number = input.jobs.max(1);
     let each = input.work_left_s / f64::from(number);
     let job = Job::waiting(input.gang_size, input.max_gpus / number, each, profile)

@@ -1,8 +1,8 @@
 //! `Workload`: columns of apps and jobs, checked.
 
-use numpy::{PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
+use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
-use themis_core::app::{Profile, Speeds};
+use themis_core::app::{Profile, Scaling, Speeds};
 use themis_core::schedulers::{LossCurve, SchedulerKind};
 use themis_sim::{AppSpec, Claim, JobSpec, Tenant};
 
@@ -90,17 +90,20 @@ pub(crate) struct Workload {
 #[pymethods]
 impl Workload {
     #[new]
-    #[pyo3(signature = (apps, jobs, slowdowns, speeds, mixes, tenants=None))]
+    #[pyo3(signature = (apps, jobs, slowdowns, scaling, speeds, mixes, tenants=None))]
     fn new(
         apps: AppInput<'_>,
         jobs: JobInput<'_>,
         slowdowns: PyReadonlyArray2<'_, f64>,
+        scaling: Vec<Vec<(u32, f64)>>,
         speeds: PyReadonlyArray2<'_, f64>,
         mixes: PyReadonlyArray1<'_, bool>,
         tenants: Option<TenantInput>,
     ) -> PyResult<Self> {
-        let known =
-            Known { profiles: read_profiles(&slowdowns)?, speeds: read_speeds(&speeds, &mixes)? };
+        let known = Known {
+            profiles: read_profiles(&slowdowns, &scaling)?,
+            speeds: read_speeds(&speeds, &mixes)?,
+        };
         let mut specs = themis_sim::Workload {
             apps: read_apps(&apps)?,
             jobs: Vec::new(),
@@ -146,15 +149,22 @@ fn read_speeds(
     Ok(rows.rows().into_iter().zip(mixes).map(read).collect())
 }
 
-fn read_profiles(slowdowns: &PyReadonlyArray2<'_, f64>) -> PyResult<Vec<Profile>> {
-    if slowdowns.shape()[1] != 4 {
-        return Err(TraceError::new_err("slowdowns need 4 columns: slot, machine, rack, cluster"));
-    }
+/// Rows of slowdowns, and of each its efficiencies by GPUs.
+fn read_profiles(
+    slowdowns: &PyReadonlyArray2<'_, f64>,
+    scaling: &[Vec<(u32, f64)>],
+) -> PyResult<Vec<Profile>> {
     let rows = slowdowns.as_array();
-    let profile = |row: numpy::ndarray::ArrayView1<'_, f64>| {
-        Profile::new([row[0], row[1], row[2], row[3]]).map_err(|error| core_error(&error))
+    if rows.ncols() != 4 || rows.nrows() != scaling.len() {
+        let expected = "slowdowns need 4 columns (slot, machine, rack, cluster), and as many rows";
+        return Err(TraceError::new_err(format!("{expected} as scaling")));
+    }
+    let profile = |(row, points): (numpy::ndarray::ArrayView1<'_, f64>, &Vec<_>)| {
+        let profile = Profile::new([row[0], row[1], row[2], row[3]])?;
+        Ok(profile.with_scaling(Scaling::new(points)?))
     };
-    rows.rows().into_iter().map(profile).collect()
+    let read = rows.rows().into_iter().zip(scaling).map(profile);
+    read.collect::<Result<_, _>>().map_err(|error| core_error(&error))
 }
 
 fn read_apps(apps: &AppInput<'_>) -> PyResult<Vec<AppSpec>> {
@@ -232,7 +242,7 @@ fn read_jobs(
             let unknown = |what, number| {
                 TraceError::new_err(format!("job {row}: {what} {number} is unknown"))
             };
-            let slowdowns = all.profiles.get(profile[row] as usize).copied();
+            let slowdowns = all.profiles.get(profile[row] as usize).cloned();
             let speeds = all.speeds.get(speed[row] as usize).cloned();
             Ok(JobSpec {
                 app: owners.next().unwrap_or(u32::MAX),

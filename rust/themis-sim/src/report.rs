@@ -74,7 +74,8 @@ fn time_alone(state: &State<'_>, app: u32, whole: bool) -> f64 {
     let phase_s = |phase: Vec<Piece>| {
         let jobs = phase.into_iter().map(|piece| {
             let job = piece.job.map(|job| &state.workload.jobs[spec.first_job as usize + job]);
-            let (gang, profile) = job.map_or((1, Profile::PERFECT), |job| (job.gang, job.profile));
+            let (gang, profile) =
+                job.map_or((1, Profile::PERFECT), |job| (job.gang, job.profile.clone()));
             let speeds = job.map_or(Speeds::ALIKE, |job| job.speeds.clone());
             Job::waiting(gang, piece.max.min(spec.max_gpus), piece.work_gpu_s, profile)
                 .with_speeds(speeds)

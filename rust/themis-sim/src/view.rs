@@ -218,7 +218,7 @@ impl<'a> View<'a> {
             gang: spec.gang,
             max: run.max,
             work_left_gpu_s: self.work_left_gpu_s(job),
-            profile: spec.profile,
+            profile: spec.profile.clone(),
             speeds: spec.speeds.clone(),
             held,
             previous,

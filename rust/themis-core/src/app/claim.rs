@@ -5,14 +5,13 @@
 //! it runs fastest, gangs whole, before the next is served. Cost: O(jobs log jobs) an order,
 //! O(localities) a claim.
 
-use crate::app::{AppState, Job, Stopping};
+use crate::app::{AppState, Job, Stopping, divide};
 use crate::cluster::{Bundle, FreeSet, Locality, Near, Within, fit};
 
 impl AppState {
     /// The order in which jobs are served.
     pub fn job_order(&self) -> Vec<usize> {
-        let ideal =
-            |job: &Job| job.work_left_gpu_s / (f64::from(job.max.max(1)) * job.speeds.fastest());
+        let ideal = |job: &Job| divide(job.work_left_gpu_s, job.most());
         let mut order: Vec<usize> = (0..self.jobs.len()).collect();
         order.sort_by(|a, b| {
             let (a_job, b_job) = (&self.jobs[*a], &self.jobs[*b]);
@@ -160,11 +159,11 @@ mod tests {
     #[test]
     fn nothing_is_claimed_that_does_not_help() {
         let near = Profile::new([1.0, 1.0, 3.0, 3.0]).expect("valid");
-        let mut solo = app(Stopping::All, vec![Job::waiting(1, 8, 1.0, near)]);
+        let mut solo = app(Stopping::All, vec![Job::waiting(1, 8, 1.0, near.clone())]);
         let mut pool = free(2, 4);
         assert_eq!(solo.claim_all(&mut pool).len(), 1);
         assert_eq!(pool.total(), 4);
-        let big = app(Stopping::All, vec![Job::waiting(9, 9, 1.0, near)]);
+        let big = app(Stopping::All, vec![Job::waiting(9, 9, 1.0, near.clone())]);
         assert_eq!(big.claim_one(&free(2, 4)), None);
     }
 

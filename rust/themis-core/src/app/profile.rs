@@ -1,19 +1,21 @@
-//! Placement profiles: how much a job slows down when its GPUs are far apart.
+//! Profiles: how much a job slows down when its GPUs are far apart, and how it scales.
 
+use crate::app::Scaling;
 use crate::cluster::Locality;
 use crate::error::CoreError;
 
-/// Slowdown S >= 1 a locality; never smaller at a coarser one (paper, section 3.2).
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// Slowdown S >= 1 a locality, never smaller at a coarser one (paper, section 3.2), and scaling.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Profile {
     slowdown: [f64; 4],
+    scaling: Scaling,
 }
 
 impl Profile {
     /// No slowdown anywhere.
-    pub const PERFECT: Self = Self { slowdown: [1.0; 4] };
+    pub const PERFECT: Self = Self { slowdown: [1.0; 4], scaling: Scaling::LINEAR };
 
-    /// A profile from its slowdowns at slot, machine, rack and cluster.
+    /// A linear profile from its slowdowns at slot, machine, rack and cluster.
     ///
     /// # Errors
     /// [`CoreError::Cluster`] when a slowdown is below 1, not finite, or falls with distance.
@@ -24,14 +26,27 @@ impl Profile {
                 "slowdowns {slowdown:?} must be at least 1, finite, and not fall with distance"
             )));
         }
-        Ok(Self { slowdown })
+        Ok(Self { slowdown, scaling: Scaling::LINEAR })
+    }
+
+    /// The same with a scaling.
+    #[must_use]
+    pub fn with_scaling(mut self, scaling: Scaling) -> Self {
+        self.scaling = scaling;
+        self
     }
 
     /// The profile that an app claims: S x `scale`, and its part above 1 x `excess`; never below 1.
     #[must_use]
     pub fn claimed(&self, scale: f64, excess: f64) -> Self {
         let claim = |s: f64| ((1.0 + (s - 1.0) * excess) * scale).max(1.0);
-        Self { slowdown: self.slowdown.map(claim) }
+        Self { slowdown: self.slowdown.map(claim), scaling: self.scaling.clone() }
+    }
+
+    /// Work a second of so many GPUs, perfectly placed, where each of its gang does 1.
+    #[inline]
+    pub fn pace(&self, gpus: u32, gang: u32) -> f64 {
+        self.scaling.pace(gpus, gang)
     }
 
     /// S at a locality.

@@ -235,10 +235,10 @@ mod tests {
         let chunks = Chunks::of(&offer, &[2, 3], &[TypeSet::ALL]);
         let profile = Profile::new([1.0, 1.1, 1.5, 2.0]).expect("valid");
         let jobs: Vec<Job> =
-            (1..6).map(|n| Job::waiting(2, 4, 100.0 * f64::from(n), profile)).collect();
-        let alike = vec![Job::waiting(2, 2, 300.0, profile); 5];
+            (1..6).map(|n| Job::waiting(2, 4, 100.0 * f64::from(n), profile.clone())).collect();
+        let alike = vec![Job::waiting(2, 2, 300.0, profile.clone()); 5];
         let first = jobs.clone();
-        let race = [900.0, 30.0].map(|work| Job::waiting(2, 2, work, profile)).to_vec();
+        let race = [900.0, 30.0].map(|work| Job::waiting(2, 2, work, profile.clone())).to_vec();
         // Equal rigid jobs are bounded closely; others by a fraction of a job more.
         let cases = [
             (Stopping::All, jobs, 0.6),

@@ -19,7 +19,7 @@ pub struct Job {
     pub gang: u32,
     /// Most GPUs that it can use.
     pub max: u32,
-    /// GPU-seconds left at one GPU of the type that suits it best, perfectly placed.
+    /// GPU-seconds left at its gang, of the type that suits it best and perfectly placed.
     pub work_left_gpu_s: f64,
     /// Its slowdowns.
     pub profile: Profile,
@@ -56,11 +56,11 @@ impl Job {
     /// GPU-seconds of work a second of all that it can use, of the type that suits it best and
     /// perfectly placed.
     pub fn most(&self) -> f64 {
-        f64::from(self.max) * self.speeds.fastest()
+        self.profile.pace(self.max, self.gang) * self.speeds.fastest()
     }
 
-    /// GPU-seconds of work a second on a bundle: min(GPUs, max) / S at the speed of its slowest GPU,
-    /// nothing below the gang.
+    /// GPU-seconds of work a second on a bundle: the pace of min(GPUs, max) / S at the speed of its
+    /// slowest GPU, nothing below the gang.
     pub fn rate_on(&self, topology: &Topology, bundle: &Bundle) -> f64 {
         let rate = self.rate_at(bundle.gpus(), topology.locality(bundle));
         if self.speeds.are_alike() {
@@ -74,7 +74,7 @@ impl Job {
         if gpus < self.gang || gpus == 0 {
             return 0.0;
         }
-        f64::from(gpus.min(self.max)) / self.profile.slowdown(level)
+        self.profile.pace(gpus.min(self.max), self.gang) / self.profile.slowdown(level)
     }
 
     /// The best rate that the whole cluster could give it.
@@ -381,7 +381,7 @@ mod tests {
     fn the_best_rate_may_be_fewer_gpus_closer_together() {
         let s = Profile::new([1.0, 1.0, 3.0, 3.0]).expect("valid");
         let t = topology();
-        assert!((Job::waiting(1, 8, 1.0, s).best_rate(&t) - 4.0).abs() < 1e-12);
-        assert!((Job::waiting(8, 8, 1.0, s).best_rate(&t) - 8.0 / 3.0).abs() < 1e-12);
+        assert!((Job::waiting(1, 8, 1.0, s.clone()).best_rate(&t) - 4.0).abs() < 1e-12);
+        assert!((Job::waiting(8, 8, 1.0, s.clone()).best_rate(&t) - 8.0 / 3.0).abs() < 1e-12);
     }
 }

@@ -131,7 +131,7 @@ mod tests {
         let mut offer = FreeSet::full(Arc::new(Topology::new(&[spec; 3]).expect("valid")));
         let profile = Profile::new([1.0, 1.0, 2.0, 2.0]).expect("valid");
         let holder = |slot| {
-            let job = Job::waiting(1, 3, 1000.0, profile);
+            let job = Job::waiting(1, 3, 1000.0, profile.clone());
             let mut app = AppState::new(0.0, 100.0, Stopping::All, vec![job]);
             app.hold(0, &std::iter::once((SlotId(slot), 1)).collect());
             app.with_rho_empty(Some(10.0))

@@ -1,20 +1,28 @@
 //! What apps bid, claim and are bounded by, on random clusters.
 
 use proptest::prelude::*;
-use themis_core::app::{AppState, Demand, Job, Profile, Stopping};
+use themis_core::app::{AppState, Demand, Job, Profile, Scaling, Stopping};
 use themis_core::cluster::{Bundle, Chunks, FreeSet, Locality, Near, TypeSet, Use, fit};
 
 use crate::placing::{with_held, within};
 
 fn profiles() -> impl Strategy<Value = Profile> {
     let step = proptest::sample::select(vec![1.0, 1.0, 1.2, 2.0, 4.0]);
-    [step.clone(), step.clone(), step.clone(), step].prop_map(|steps| {
+    let scaling = proptest::sample::select(vec![
+        vec![],
+        vec![],
+        vec![(2, 0.9), (4, 0.6)],
+        vec![(2, 0.5)],
+        vec![(3, 1.0), (8, 0.7), (9, 0.65)],
+    ]);
+    ([step.clone(), step.clone(), step.clone(), step], scaling).prop_map(|(steps, scaling)| {
         let mut slowdown = 1.0;
         let slowdowns = steps.map(|step| {
             slowdown *= step;
             slowdown
         });
-        Profile::new(slowdowns).expect("never falls with distance")
+        let profile = Profile::new(slowdowns).expect("never falls with distance");
+        profile.with_scaling(Scaling::new(&scaling).expect("no more GPUs are slower"))
     })
 }
 

@@ -115,7 +115,7 @@ impl AppRun {
     /// Counts a job in the ideal time.
     pub(crate) fn expect(&mut self, spec: &JobSpec) {
         let work_gpu_s = spec.work_gpu_us / 1e6;
-        let gpus = f64::from(spec.max.min(self.cap)) * spec.share();
+        let gpus = spec.profile.pace(spec.max.min(self.cap), spec.gang) * spec.share();
         let new = Demand { work_gpu_s, gpus, longest_s: work_gpu_s / gpus };
         match (self.waits_for, self.submitted.first_mut()) {
             // Jobs that all run at once are one phase.

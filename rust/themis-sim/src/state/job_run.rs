@@ -63,7 +63,7 @@ pub(crate) struct JobRun {
     pub(crate) expired: Vec<u32>,
     /// GPU-microseconds of work a microsecond, once productive.
     pub(crate) rate: f64,
-    /// The same on the type that suits it best: what distance alone leaves of it.
+    /// GPU-microseconds a microsecond that distance alone leaves of its GPUs.
     paced: f64,
     /// The best rate anywhere in the cluster.
     best_rate: f64,
@@ -99,7 +99,7 @@ impl JobRun {
     /// A job whose goal is all of its work, with at most `cap` GPUs for its whole app.
     pub(crate) fn new(spec: &JobSpec, cap: u32, topology: &Topology) -> Self {
         let max = spec.max.min(cap);
-        let job = Job::waiting(spec.gang, max, spec.work_gpu_us, spec.profile)
+        let job = Job::waiting(spec.gang, max, spec.work_gpu_us, spec.profile.clone())
             .with_speeds(spec.speeds.clone());
         Self {
             phase: JobPhase::Future,
@@ -176,15 +176,16 @@ impl JobRun {
 
     /// The rate on the GPUs that it has.
     fn set_rate(&mut self, spec: &JobSpec, topology: &Topology) {
-        let bare = self.bare(spec);
-        self.rate = bare.rate_on(topology, &self.bundle);
-        self.paced =
-            bare.rate_at(self.bundle.gpus(), topology.locality(&self.bundle)) * spec.share();
+        self.rate = self.bare(spec).rate_on(topology, &self.bundle);
+        let slowdown = spec.profile.slowdown(topology.locality(&self.bundle));
+        let gpus = if self.rate > 0.0 { self.bundle.gpus().min(self.max) } else { 0 };
+        self.paced = f64::from(gpus) / slowdown * spec.share();
     }
 
     /// The job without GPUs or work, as a reckoner of rates.
     fn bare(&self, spec: &JobSpec) -> Job {
-        Job::waiting(spec.gang, self.max, 0.0, spec.profile).with_speeds(spec.speeds.clone())
+        Job::waiting(spec.gang, self.max, 0.0, spec.profile.clone())
+            .with_speeds(spec.speeds.clone())
     }
 
     /// Microseconds since the last account in which it worked.
