@@ -189,6 +189,22 @@ def test_a_failing_run_is_reported_and_the_others_go_on(themis: Themis, trace: P
     assert digests(trace.parent / "themis-sweep") == first
 
 
+def test_of_several_seeds_the_medians_are_shown(themis: Themis, scenario: Path) -> None:
+    flags = (
+        "--axis",
+        "policy=fifo",
+        "--axis",
+        "lease_s=60,120",
+        "--summaries-only",
+        "--seeds",
+        "3",
+    )
+    shown = done(themis("sweep", scenario.name, *flags)).splitlines()
+    assert shown[0].strip() == "6 runs, medians over 3 seeds"
+    assert shown[1].split()[:3] == ["policy", "lease_s", "runs"]
+    assert [line.split()[:3] for line in shown[2:4]] == [["fifo", "60", "3"], ["fifo", "120", "3"]]
+
+
 def test_json_is_one_document_on_stdout(themis: Themis, scenario: Path) -> None:
     flags = ("--axis", "policy=fifo", "--axis", "lease_s=60,120", "--summaries-only", "--json")
     process = themis("sweep", "s.toml", *flags)

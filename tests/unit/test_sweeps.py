@@ -246,6 +246,19 @@ def test_a_sweep_is_a_comparison_of_its_combinations() -> None:
     assert compared.results["themis, lease_s=60", 3].apps.equals(alone.apps)
 
 
+def test_medians_over_seeds_have_a_row_a_point_of_the_other_axes() -> None:
+    axes: dict[str, Any] = {"policy": ["fifo", "las"], "seed": [5, 0, 3]}
+    done = sweep(SMALL, axes, workers=2)
+    medians = done.medians()
+    assert medians.select("policy", "runs").rows() == [("fifo", 3), ("las", 3)]
+    for name in ("rho_max", "apps", "makespan_s"):
+        assert medians[name].to_list() == [
+            sorted(done.runs[name].to_list()[:3])[1], sorted(done.runs[name].to_list()[3:])[1],
+        ]  # fmt: skip
+    alone = sweep(SMALL, {"seed": [5, 0, 3]}, workers=1).medians()
+    assert alone.select("runs", "apps").rows() == [(3, 3.0)]
+
+
 def test_a_table_has_types_also_where_every_run_failed(tmp_path: Path) -> None:
     done = sweep(SMALL, {"workload.window.end_s": [-1, -2]}, workers=1, out=tmp_path / "out")
     assert done.runs.schema["rho_max"] == pl.Float64
@@ -256,6 +269,7 @@ def test_a_table_has_types_also_where_every_run_failed(tmp_path: Path) -> None:
         done.result(0)
     again = load_sweep(tmp_path / "out")
     assert again.runs.equals(done.runs)
+    assert done.medians().select("runs", "rho_max").rows() == [(0, None), (0, None)]
     assert json.loads(json_text(again.summary()))["failed"] == 2
 
 

@@ -160,13 +160,17 @@ def _show(sweep: Sweep, *, as_json: bool) -> None:
         print_json({**sweep.summary(), "path": str(place)})
         return
     titles = [titled(name) for name in _SHOWN]
+    seeds = len(sweep.axes.get("seed", ()))
+    keys = [key for key in sweep.axes if key != "seed" or seeds == 1]
+    told, frame = ("state", sweep.runs) if seeds <= 1 else ("runs", sweep.medians())
     rows: list[list[Cell]] = [
-        [row[key] for key in (*sweep.axes, "state")]
+        [row[key] for key in (*keys, told)]
         + [scaled(row[name], scale) for name, (_, scale) in zip(_SHOWN, titles, strict=True)]
-        for row in sweep.runs.to_dicts()
+        for row in frame.to_dicts()
     ]
-    columns = [*sweep.axes, "state", *(title for title, _ in titles)]
-    print_table(Table(title=f"{len(sweep.plan)} runs", columns=columns, rows=rows))
+    columns = [*keys, told, *(title for title, _ in titles)]
+    over = f", medians over {seeds} seeds" if seeds > 1 else ""
+    print_table(Table(title=f"{len(sweep.plan)} runs{over}", columns=columns, rows=rows))
     click.echo(f"sweep: {place}")
 
 

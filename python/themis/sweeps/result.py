@@ -90,6 +90,20 @@ class Sweep:
             columns[name] = pl.Series(values, dtype=dtype, strict=False)
         return pl.DataFrame(columns)
 
+    def medians(self) -> pl.DataFrame:
+        """Return one row a point of the axes but the seed: medians over the seeds that are done.
+
+        Columns: one an axis under its key; runs (how many are done), then every metric of
+        :meth:`themis.Result.summary` that is a number, as Float64; null where no run is done.
+        """
+        keys = [key for key in self.axes if key != "seed"]
+        numbers = [name for name, metric in CATALOGUE.items() if metric.unit is not Unit.FLAG]
+        done = (pl.col("state") == "done").sum().alias("runs")
+        figures = done, *(pl.col(name).cast(pl.Float64).median() for name in numbers)
+        if not keys:
+            return self.runs.select(*figures)
+        return self.runs.group_by(keys, maintain_order=True).agg(*figures)
+
     @property
     def failures(self) -> list[SweepRun]:
         """The runs that failed."""
