@@ -72,19 +72,20 @@ def test_backfill_is_easy(case: tuple[int, list[Job], int]) -> None:
     assert {job: start for job, (start, _) in spans(result).items()} == easy(gpus, jobs, factor)
 
 
-def shared_ends(jobs: list[Job], until: int) -> dict[str, Fraction]:
-    """Return when jobs of one GPU end that share it equally, if only those up to `until` come."""
+def shared_ends(jobs: list[Job], until: int, gpus: int = 1) -> dict[str, Fraction]:
+    """Return when jobs end that share GPUs equally, if only those up to `until` come."""
     left = {job.job_id: Fraction(job.work_gpu_s) for job in jobs if job.submit_s <= until}
+    most = {job.job_id: job.gpus for job in jobs}
     arrive = {job.job_id: Fraction(job.submit_s) for job in jobs}
     ends: dict[str, Fraction] = {}
     now = Fraction(0)
     while left:
         here = [name for name in left if arrive[name] <= now]
         later = [arrive[name] for name in left if arrive[name] > now]
-        each = min((left[name] for name in here), default=None)
-        to = min([*later, *([] if each is None else [now + each * len(here)])])
+        rate = {name: min(Fraction(gpus, len(here)), Fraction(most[name])) for name in here}
+        to = min([*later, *(now + left[name] / rate[name] for name in here)])
         for name in here:
-            left[name] -= (to - now) / len(here)
+            left[name] -= (to - now) * rate[name]
             if left[name] == 0:
                 ends[name] = to
                 del left[name]
@@ -114,6 +115,32 @@ def fair_sojourn(jobs: list[Job], lease: int) -> dict[str, float]:
     raise AssertionError("unreachable")
 
 
+def fair_sojourn_of_gangs(gpus: int, jobs: list[Job], lease: int) -> dict[str, float]:
+    """Return when each gang ends: at lease ends and ends of jobs by the order of shared time."""
+    left = {job.job_id: round(job.work_gpu_s) // job.gpus for job in jobs}
+    size = {job.job_id: job.gpus for job in jobs}
+    arrive = {job.job_id: job.submit_s for job in jobs}
+    ends: dict[str, float] = {}
+    runs: list[str] = []
+    for now in count():
+        if not left:
+            return ends
+        if now % lease == 0:
+            runs = []
+        shared = shared_ends(jobs, now, gpus)
+        waiting = [name for name in left if arrive[name] <= now and name not in runs]
+        for name in sorted(waiting, key=lambda name: (shared[name], arrive[name], name)):
+            if sum(size[other] for other in [*runs, name]) <= gpus:
+                runs.append(name)
+        for name in list(runs):
+            left[name] -= 1
+            if left[name] == 0:
+                ends[name] = now + 1
+                runs.remove(name)
+                del left[name]
+    raise AssertionError("unreachable")
+
+
 @st.composite
 def singles(draw: st.DrawFn) -> list[Job]:
     works = draw(st.lists(st.integers(1, 15), min_size=2, max_size=7))
@@ -126,6 +153,17 @@ def test_fsp_follows_the_ends_of_equal_shares(jobs: list[Job], lease: int) -> No
     result = play("1x1", jobs, "fsp", lease_s=float(lease))
     ends = {job: end for job, (_, end) in spans(result).items()}
     assert ends == fair_sojourn(jobs, lease)
+
+
+@RUNS
+@given(rigid(), st.sampled_from([1, 3, 10]))
+def test_fsp_follows_the_ends_of_equal_shares_of_gangs(
+    case: tuple[int, list[Job], int], lease: int
+) -> None:
+    gpus, jobs, _ = case
+    result = play(f"1x{gpus}", jobs, "fsp", lease_s=float(lease))
+    ends = {job: end for job, (_, end) in spans(result).items()}
+    assert ends == fair_sojourn_of_gangs(gpus, jobs, lease)
 
 
 @RUNS

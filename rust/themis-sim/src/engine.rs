@@ -17,7 +17,7 @@ use crate::reservation::{cut_leases, keep_promises};
 use crate::search::{News, review, tell_moves};
 use crate::settings::{LATEST_US, Settings};
 use crate::sharing::seat_waiting;
-use crate::state::{Agents, JobPhase, State};
+use crate::state::{Agents, JobPhase, Lines, State};
 use crate::view::View;
 use crate::workload::Workload;
 use themis_core::app::Stopping;
@@ -64,7 +64,9 @@ pub fn simulate_with(
 ) -> Result<EventLog, SimError> {
     settings.check()?;
     workload.check()?;
-    let mut engine = Engine::new(State::new(workload, cluster, *settings, agents));
+    let mut state = State::new(workload, cluster, *settings, agents);
+    state.lines = policy.asks_by_lines().then(|| Lines::new(workload, &state.schedulers));
+    let mut engine = Engine::new(state);
     let horizon_us = settings.horizon_us.unwrap_or(i64::MAX);
     let (mut instants, mut in_vain): (u64, u64) = (0, 0);
     while let Some(next_us) = engine.next_event(policy.leases()) {

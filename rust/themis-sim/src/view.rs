@@ -1,7 +1,9 @@
 //! What a policy sees: a read-only snapshot of the instant at which it decides.
 
+use std::collections::BTreeSet;
+
 use crate::seats::WHOLE_MILLI;
-use crate::state::{FairShare, State};
+use crate::state::{FairShare, Lines, State};
 use crate::workload::{Claim, JobSpec};
 use themis_core::app::{Alone, AppState, Job, OwnGpus, Speeds};
 use themis_core::auction::{Rules, Standing};
@@ -66,6 +68,24 @@ impl<'a> View<'a> {
         self.state.active.iter().copied().filter(|app| self.state.unmet(*app) > 0)
     }
 
+    /// Apps that wait and ask for the same, line by line, each in tie order: alike in all but
+    /// arrival, work and loss, and in whether their loss is known. None for a policy that does not
+    /// ask by lines.
+    pub fn lines(&self) -> impl Iterator<Item = &'a BTreeSet<u32>> + use<'a> {
+        self.state.lines.iter().flat_map(Lines::lines)
+    }
+
+    /// The apps in want that are in no line, in tie order.
+    pub fn apart(&self) -> Vec<u32> {
+        let lines = self.state.lines.as_ref();
+        lines.map_or_else(|| self.wanting().collect(), |lines| lines.apart().collect())
+    }
+
+    /// Whether the loss of an app's first job is known.
+    pub fn knows_loss(&self, app: u32) -> bool {
+        self.spec(self.state.workload.apps[app as usize].first_job).curve.is_some()
+    }
+
     /// Now.
     pub fn now_us(&self) -> i64 {
         self.state.now_us
@@ -79,6 +99,17 @@ impl<'a> View<'a> {
     /// The active apps, in tie order.
     pub fn active_apps(&self) -> impl Iterator<Item = u32> + '_ {
         self.state.active.iter().copied()
+    }
+
+    /// The active apps from a number on, in tie order.
+    pub fn active_from(&self, app: u32) -> &'a [u32] {
+        let active = &self.state.active;
+        &active[active.partition_point(|other| *other < app)..]
+    }
+
+    /// Whether an app has arrived and is not done.
+    pub fn is_active(&self, app: u32) -> bool {
+        self.state.active.binary_search(&app).is_ok()
     }
 
     /// 1 over an app's fair share at present: with equal weights and no tenants, the number of
@@ -96,6 +127,21 @@ impl<'a> View<'a> {
     pub fn fair_time_s(&self, app: u32, n: f64) -> f64 {
         let share = FairShare { n_avg: n, gpus: f64::from(self.topology().gpus()), part: 1.0 };
         self.state.t_id_read_s(app, TIdReading::DemandCapped, share).max(f64::MIN_POSITIVE)
+    }
+
+    /// Whether the ideal times of two apps grow alike with those who share: both have one job, which
+    /// was submitted, of the same most GPUs and speeds, and nobody who changes that.
+    pub fn slow_down_alike(&self, a: u32, b: u32) -> bool {
+        let lone = |app: u32| {
+            let spec = &self.state.workload.apps[app as usize];
+            let is_known = self.state.apps[app as usize].has_submitted();
+            let is_plain = spec.jobs == 1 && is_known && self.scheduler(app).is_plain();
+            is_plain.then(|| {
+                let job = self.spec(spec.first_job);
+                (job.max.min(spec.max_gpus), &job.speeds, job.gpu_milli)
+            })
+        };
+        lone(a).is_some_and(|demand| lone(b) == Some(demand))
     }
 
     /// GPU-microseconds that an app has held so far.

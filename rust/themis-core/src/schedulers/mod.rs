@@ -257,6 +257,12 @@ pub trait AppScheduler: Debug {
         Ok(())
     }
 
+    /// Whether it leaves the jobs of an app alone until one ends: none has a goal short of its work,
+    /// and the ideal time follows from what was submitted.
+    fn is_plain(&self) -> bool {
+        false
+    }
+
     /// Which jobs the app waits for.
     fn waits_for(&self) -> Stopping {
         Stopping::All

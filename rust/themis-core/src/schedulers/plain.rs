@@ -15,6 +15,10 @@ impl AppScheduler for All {
     fn review(&mut self, _app: &AppView<'_>) -> Result<Verdict, Failed> {
         Ok(Verdict::default())
     }
+
+    fn is_plain(&self) -> bool {
+        true
+    }
 }
 
 /// The first job that is done ends the app. A job that takes no part in the search ends nothing
@@ -34,6 +38,10 @@ impl AppScheduler for First {
             over: over.then(|| "another job of its app was done first".to_string()),
             ..Verdict::default()
         })
+    }
+
+    fn is_plain(&self) -> bool {
+        true
     }
 
     fn waits_for(&self) -> Stopping {

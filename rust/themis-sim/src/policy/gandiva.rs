@@ -1,7 +1,7 @@
 //! Best placement first: what the paper takes from Gandiva (Xiao et al., OSDI 2018; section 8.1).
 
 use super::Policy;
-use super::greedy::{Claim, one_job, serve};
+use super::greedy::{Claim, lines, one_job, serve};
 use super::in_order::millionths;
 use crate::plan::Plan;
 use crate::view::{Candidate, View};
@@ -11,12 +11,18 @@ use crate::view::{Candidate, View};
 /// nothing is profiled by trial. Ties: the app with the fewest GPUs, those just granted included
 /// and those whose lease just ended not; then the fewest of the latter, so that equal apps take
 /// turns; then earlier arrival, then app id.
+///
+/// Cost: that of [`serve`]; apps that wait and ask for the same are one line.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Gandiva;
 
 impl Policy for Gandiva {
     fn name(&self) -> &'static str {
         "gandiva"
+    }
+
+    fn asks_by_lines(&self) -> bool {
+        true
     }
 
     fn decide(&mut self, view: &View<'_>) -> Plan {
@@ -30,6 +36,7 @@ impl Policy for Gandiva {
             let state = &candidate.state;
             (slowdown.max(), state.held_gpus(), state.previous_gpus())
         };
-        serve(view, view.reports(), one_job, placement)
+        let lines = lines(view, |app| view.reported(app), |_| true);
+        serve(view, lines, one_job, placement)
     }
 }

@@ -5,6 +5,8 @@
 //!
 //! Most are a key and one of three ways to serve: `in_order` where keys stand beforehand, `greedy`
 //! where what is left for an app decides its key, `in_line` where jobs keep their GPUs.
+//! Apps that wait and ask for the same are alike to most rules of the second kind: they are valued
+//! as one line ([`View::lines`]), so that a decision costs what differs, not what waits.
 
 mod backfill;
 mod drf;
@@ -18,6 +20,7 @@ mod las;
 mod max_rho;
 mod optimus;
 mod partition;
+mod shared_cluster;
 mod slack;
 mod slaq;
 mod srsf;
@@ -40,6 +43,11 @@ pub trait Policy {
     /// Whether grants end with a lease. Without, a job keeps its GPUs until it ends.
     fn leases(&self) -> bool {
         true
+    }
+
+    /// Whether it looks at apps that wait by [`View::lines`], which are only kept then.
+    fn asks_by_lines(&self) -> bool {
+        false
     }
 
     /// Who gets which of the offered GPUs.

@@ -2,7 +2,7 @@
 //! section 8.1).
 
 use super::Policy;
-use super::greedy::{Claim, one_step, serve};
+use super::greedy::{Claim, lines, one_step, serve};
 use super::in_order::millionths;
 use crate::plan::Plan;
 use crate::view::{Candidate, View};
@@ -13,12 +13,18 @@ use themis_core::app::AppState;
 /// throughput the ratio is unbounded: who has nothing goes first. No model of parameter servers.
 /// Ties: the app with the fewest GPUs whose lease just ended, so that equal apps take turns; then
 /// earlier arrival, then app id.
+///
+/// Cost: that of [`serve`]; apps that wait and ask for the same are one line.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Optimus;
 
 impl Policy for Optimus {
     fn name(&self) -> &'static str {
         "optimus"
+    }
+
+    fn asks_by_lines(&self) -> bool {
+        true
     }
 
     fn decide(&mut self, view: &View<'_>) -> Plan {
@@ -32,6 +38,7 @@ impl Policy for Optimus {
             }
             (millionths(before / throughput(&state)), candidate.state.previous_gpus())
         };
-        serve(view, view.reports(), one_step, ratio)
+        let lines = lines(view, |app| view.reported(app), |_| true);
+        serve(view, lines, one_step, ratio)
     }
 }

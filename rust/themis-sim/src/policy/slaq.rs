@@ -2,7 +2,7 @@
 //! 8.1).
 
 use super::Policy;
-use super::greedy::{Claim, one_job, serve};
+use super::greedy::{Claim, lines, one_job, serve};
 use super::in_order::millionths;
 use crate::plan::Plan;
 use crate::view::{Candidate, View};
@@ -11,12 +11,19 @@ use crate::view::{Candidate, View};
 /// that it would take, more than without; the largest gets them, then the others say anew.
 /// Forecasts are exact, and losses are not normalised. Jobs without a loss curve promise nothing
 /// and come last. Ties: earlier arrival, then app id.
+///
+/// Cost: that of [`serve`]; apps without a curve that wait and ask for the same are one line, one
+/// with a curve is a line of its own.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slaq;
 
 impl Policy for Slaq {
     fn name(&self) -> &'static str {
         "slaq"
+    }
+
+    fn asks_by_lines(&self) -> bool {
+        true
     }
 
     fn decide(&mut self, view: &View<'_>) -> Plan {
@@ -33,8 +40,9 @@ impl Policy for Slaq {
             };
             claim.iter().filter_map(fall).sum()
         };
+        let lines = lines(view, |app| view.reported(app), |app| !view.knows_loss(app));
         // In billionths: losses hardly fall any more towards the end.
-        serve(view, view.reports(), one_job, |candidate, claim| {
+        serve(view, lines, one_job, |candidate, claim| {
             -millionths(1e3 * decrease(candidate, claim))
         })
     }

@@ -2,10 +2,12 @@
 
 mod app_run;
 mod job_run;
+mod lines;
 mod rooms;
 
 pub(crate) use app_run::{AppRun, FairShare};
 pub(crate) use job_run::{JobPhase, JobRun};
+pub(crate) use lines::Lines;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -56,6 +58,8 @@ pub(crate) struct State<'w> {
     /// Running jobs slower than they could be anywhere.
     pub(crate) misplaced: u32,
     pub(crate) tally: Tally,
+    /// The same apps, those alike together; only for policies that ask by lines.
+    pub(crate) lines: Option<Lines>,
     /// Apps with leases that have just run out; only during a decision.
     pub(crate) expired: Vec<u32>,
     /// Jobs in a final state.
@@ -115,6 +119,7 @@ impl<'w> State<'w> {
             waiting: BTreeSet::new(),
             misplaced: 0,
             tally: Tally::default(),
+            lines: None,
             expired: Vec::new(),
             ended_jobs: 0,
             capacity: Capacity::new(cluster, &settings),
@@ -185,6 +190,9 @@ impl<'w> State<'w> {
         let run = &mut self.apps[app as usize];
         let now = (run.unmet() > 0, run.gpus > 0);
         let before = std::mem::replace(&mut run.counted, now);
+        if let Some(lines) = self.lines.as_mut().filter(|_| before != now) {
+            lines.put(app, before, now);
+        }
         self.tally.wanting = self.tally.wanting + u32::from(now.0) - u32::from(before.0);
         self.tally.holding = self.tally.holding + u32::from(now.1) - u32::from(before.1);
     }

@@ -1,0 +1,168 @@
+//! Apps in want of GPUs, those that ask for the same together.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::workload::{AppSpec, JobSpec, Workload};
+use themis_core::cluster::{Locality, TypeSet};
+use themis_core::schedulers::AppScheduler;
+
+/// What an app of one job asks for while it has nothing: all that says what it would take of any
+/// offer, what its tenant and weight entitle it to, and whether its loss is known. By work left and
+/// loss such apps may still differ.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Kind {
+    gang: u32,
+    max: u32,
+    cap: u32,
+    tenant: u32,
+    has_curve: bool,
+    /// Bits of floats: slowdowns, weight, what it makes of slowdowns.
+    figures: [u64; 7],
+    pools: Vec<(TypeSet, u64)>,
+}
+
+impl Kind {
+    fn of(app: &AppSpec, job: &JobSpec) -> Self {
+        let [a, b, c, d] = Locality::ALL.map(|level| job.profile.slowdown(level));
+        let (weight, claim) = (app.weight, app.claim);
+        let pools = if job.speeds.are_alike() { &[] } else { job.speeds.pools() };
+        Self {
+            gang: job.gang,
+            max: job.max.min(app.max_gpus),
+            cap: app.max_gpus,
+            tenant: app.tenant,
+            has_curve: job.curve.is_some(),
+            figures: [a, b, c, d, weight, claim.slowdown, claim.excess].map(f64::to_bits),
+            pools: pools.iter().map(|pool| (pool.types, pool.speed.to_bits())).collect(),
+        }
+    }
+}
+
+/// Of an app that is in no line.
+const NONE: u32 = u32::MAX;
+
+/// The apps in want. Cost: O(log apps) a change.
+#[derive(Clone, Debug)]
+pub(crate) struct Lines {
+    /// The line in which each app waits.
+    of_app: Vec<u32>,
+    /// Who waits in each.
+    waiting: Vec<BTreeSet<u32>>,
+    /// Apps in want that have GPUs, or had until now; those of many jobs, or with a scheduler that
+    /// may change what they can use.
+    apart: BTreeSet<u32>,
+}
+
+impl Lines {
+    /// Nobody wants anything yet.
+    pub(crate) fn new(workload: &Workload, schedulers: &[Box<dyn AppScheduler>]) -> Self {
+        let mut kinds: BTreeMap<Kind, u32> = BTreeMap::new();
+        let mut line = |app: &AppSpec, scheduler: &dyn AppScheduler| {
+            if app.jobs != 1 || !scheduler.is_plain() {
+                return NONE;
+            }
+            let next = kinds.len() as u32;
+            let kind = Kind::of(app, &workload.jobs[app.first_job as usize]);
+            *kinds.entry(kind).or_insert(next)
+        };
+        let apps = workload.apps.iter().zip(schedulers);
+        let of_app: Vec<u32> = apps.map(|(app, scheduler)| line(app, &**scheduler)).collect();
+        let waiting = vec![BTreeSet::new(); kinds.len()];
+        Self { of_app, waiting, apart: BTreeSet::new() }
+    }
+
+    /// Moves an app that wanted GPUs and had some, or not, to where it belongs now.
+    pub(crate) fn put(&mut self, app: u32, before: (bool, bool), now: (bool, bool)) {
+        if let Some(place) = self.place(app, before) {
+            place.remove(&app);
+        }
+        if let Some(place) = self.place(app, now) {
+            place.insert(app);
+        }
+    }
+
+    fn place(&mut self, app: u32, (wants, holds): (bool, bool)) -> Option<&mut BTreeSet<u32>> {
+        let line = self.of_app[app as usize];
+        match (wants, holds || line == NONE) {
+            (false, _) => None,
+            (true, true) => Some(&mut self.apart),
+            (true, false) => Some(&mut self.waiting[line as usize]),
+        }
+    }
+
+    /// Waiting apps that ask for the same, by number; no line is empty.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = &BTreeSet<u32>> {
+        self.waiting.iter().filter(|line| !line.is_empty())
+    }
+
+    /// The other apps in want, by number.
+    pub(crate) fn apart(&self) -> impl Iterator<Item = u32> + '_ {
+        self.apart.iter().copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workload::Claim;
+    use themis_core::app::{Profile, Speeds};
+    use themis_core::schedulers::{SchedulerKind, SchedulerRules};
+
+    fn workload(gangs: &[u32]) -> Workload {
+        let mut workload = Workload::default();
+        for (number, gang) in (0..).zip(gangs) {
+            workload.apps.push(AppSpec {
+                arrival_us: 0,
+                stopping: SchedulerKind::All,
+                max_gpus: 8,
+                target_loss: None,
+                claim: Claim::TRUE,
+                weight: 1.0,
+                tenant: 0,
+                first_job: number,
+                jobs: 1,
+            });
+            workload.jobs.push(JobSpec {
+                app: number,
+                submit_us: 0,
+                work_gpu_us: f64::from(number + 1),
+                gang: *gang,
+                max: *gang,
+                profile: Profile::PERFECT,
+                speeds: Speeds::ALIKE,
+                checkpoint_us: None,
+                iterations: None,
+                curve: None,
+                bracket: 0,
+                gpu_milli: 1000,
+            });
+        }
+        workload
+    }
+
+    #[test]
+    fn apps_wait_with_those_that_ask_for_the_same_and_stand_apart_with_gpus() {
+        let mut workload = workload(&[1, 2, 1, 1, 1]);
+        workload.apps[3].weight = 2.0;
+        workload.apps[4].stopping = SchedulerKind::First;
+        workload.apps[4].jobs = 2;
+        let rules = SchedulerRules::default();
+        let scheduler = |app: &AppSpec| app.stopping.scheduler(&rules, app.max_gpus, None);
+        let schedulers: Vec<_> = workload.apps.iter().map(scheduler).collect();
+        let mut lines = Lines::new(&workload, &schedulers);
+        let (gone, waits, runs) = ((false, false), (true, false), (true, true));
+        let shown = |lines: &Lines| {
+            let each = lines.lines().map(|line| line.iter().copied().collect::<Vec<_>>());
+            (each.collect::<Vec<_>>(), lines.apart().collect::<Vec<_>>())
+        };
+        for app in [4, 3, 2, 1, 0] {
+            lines.put(app, gone, waits);
+        }
+        assert_eq!(shown(&lines), (vec![vec![0, 2], vec![1], vec![3]], vec![4]));
+        lines.put(2, waits, runs);
+        lines.put(1, waits, gone);
+        assert_eq!(shown(&lines), (vec![vec![0], vec![3]], vec![2, 4]));
+        lines.put(2, runs, waits);
+        assert_eq!(shown(&lines), (vec![vec![0, 2], vec![3]], vec![4]));
+    }
+}
