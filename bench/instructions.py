@@ -39,6 +39,9 @@ SIMULATIONS = (
     ("tiresias", 2000, 128),
     ("themis", 1000, 128),
     ("themis", 2000, 128),
+    ("gandiva", 2000, 128),
+    ("drf", 2000, 128),
+    ("fsp", 2000, 128),
 )
 """Policy, jobs and GPUs."""
 

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from bench.conftest import Meter
 
 POLICIES = ("fifo", "tiresias", "max_rho", "themis")
+ASKING_AGAIN = ("gandiva", "optimus", "slaq", "srtf", "drf", "static", "fsp")
+"""Whose rules look at apps anew after a grant or an arrival."""
 GPUS = 256
 JOBS = 2000
 
@@ -24,13 +26,20 @@ def test_more_jobs(meter: Meter, policy: str, jobs: int) -> None:
     play(meter, policy, "jobs", jobs=jobs, gpus=GPUS)
 
 
+@pytest.mark.parametrize("policy", ASKING_AGAIN)
+@pytest.mark.parametrize("jobs", [1000, 2000, 4000, 8000])
+def test_more_jobs_that_wait(meter: Meter, policy: str, jobs: int) -> None:
+    """At a load at which ever more apps wait."""
+    play(meter, policy, "jobs", jobs=jobs, gpus=GPUS, percent=160)
+
+
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("gpus", [128, 256, 512, 1024])
 def test_more_gpus(meter: Meter, policy: str, gpus: int) -> None:
     play(meter, policy, "GPUs", jobs=JOBS, gpus=gpus)
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", POLICIES + ASKING_AGAIN)
 @pytest.mark.parametrize("percent", [40, 80, 160, 320])
 def test_more_load(meter: Meter, policy: str, percent: int) -> None:
     """Beyond 100 % the apps that wait, and so those that each decision looks at, pile up."""
@@ -43,7 +52,7 @@ def play(  # noqa: PLR0913 - a cell of the table
     workload = philly_like(jobs, gpus, load=percent / 100)
     cluster = Cluster.uniform(machines=gpus // 8, gpus_per_machine=8, racks=gpus // 64)
     fixed, size = {
-        "jobs": (f"{gpus} GPUs", jobs),
+        "jobs": (f"{gpus} GPUs, load {percent / 100}", jobs),
         "GPUs": (f"{jobs:,} jobs", gpus),
         "load": (f"{jobs:,} jobs, {gpus} GPUs", percent),
     }[grows]

@@ -130,7 +130,7 @@ impl<'a> View<'a> {
     }
 
     /// Whether the ideal times of two apps grow alike with those who share: both have one job, which
-    /// was submitted, of the same most GPUs and speeds, and nobody who changes that.
+    /// was submitted, of the same pace at most and the same speeds, and nobody who changes that.
     pub fn slow_down_alike(&self, a: u32, b: u32) -> bool {
         let lone = |app: u32| {
             let spec = &self.state.workload.apps[app as usize];
@@ -138,7 +138,8 @@ impl<'a> View<'a> {
             let is_plain = spec.jobs == 1 && is_known && self.scheduler(app).is_plain();
             is_plain.then(|| {
                 let job = self.spec(spec.first_job);
-                (job.max.min(spec.max_gpus), &job.speeds, job.gpu_milli)
+                let most = job.profile.pace(job.max.min(spec.max_gpus), job.gang);
+                (most, job.gpu_milli, &job.speeds)
             })
         };
         lone(a).is_some_and(|demand| lone(b) == Some(demand))

@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::workload::{AppSpec, JobSpec, Workload};
-use themis_core::cluster::{Locality, TypeSet};
+use themis_core::cluster::Locality;
 use themis_core::schedulers::AppScheduler;
 
 /// What an app of one job asks for while it has nothing: all that says what it would take of any
-/// offer, what its tenant and weight entitle it to, and whether its loss is known. By work left and
-/// loss such apps may still differ.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// offer, what its tenant and weight entitle it to, and whether its loss is known; but for the
+/// curve of its scaling and the speeds of GPU types, which have no order. By work left and loss
+/// such apps may still differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Kind {
     gang: u32,
     max: u32,
@@ -18,14 +19,12 @@ struct Kind {
     has_curve: bool,
     /// Bits of floats: slowdowns, weight, what it makes of slowdowns.
     figures: [u64; 7],
-    pools: Vec<(TypeSet, u64)>,
 }
 
 impl Kind {
     fn of(app: &AppSpec, job: &JobSpec) -> Self {
         let [a, b, c, d] = Locality::ALL.map(|level| job.profile.slowdown(level));
         let (weight, claim) = (app.weight, app.claim);
-        let pools = if job.speeds.are_alike() { &[] } else { job.speeds.pools() };
         Self {
             gang: job.gang,
             max: job.max.min(app.max_gpus),
@@ -33,7 +32,6 @@ impl Kind {
             tenant: app.tenant,
             has_curve: job.curve.is_some(),
             figures: [a, b, c, d, weight, claim.slowdown, claim.excess].map(f64::to_bits),
-            pools: pools.iter().map(|pool| (pool.types, pool.speed.to_bits())).collect(),
         }
     }
 }
@@ -56,18 +54,27 @@ pub(crate) struct Lines {
 impl Lines {
     /// Nobody wants anything yet.
     pub(crate) fn new(workload: &Workload, schedulers: &[Box<dyn AppScheduler>]) -> Self {
-        let mut kinds: BTreeMap<Kind, u32> = BTreeMap::new();
+        // Lines of each kind, and a job in each.
+        let mut kinds: BTreeMap<Kind, Vec<(u32, &JobSpec)>> = BTreeMap::new();
+        let mut lines = 0;
         let mut line = |app: &AppSpec, scheduler: &dyn AppScheduler| {
             if app.jobs != 1 || !scheduler.is_plain() {
                 return NONE;
             }
-            let next = kinds.len() as u32;
-            let kind = Kind::of(app, &workload.jobs[app.first_job as usize]);
-            *kinds.entry(kind).or_insert(next)
+            let job = &workload.jobs[app.first_job as usize];
+            let of_kind = kinds.entry(Kind::of(app, job)).or_default();
+            let is_like =
+                |other: &JobSpec| (&other.profile, &other.speeds) == (&job.profile, &job.speeds);
+            if let Some((line, _)) = of_kind.iter().find(|(_, other)| is_like(other)) {
+                return *line;
+            }
+            of_kind.push((lines, job));
+            lines += 1;
+            lines - 1
         };
         let apps = workload.apps.iter().zip(schedulers);
         let of_app: Vec<u32> = apps.map(|(app, scheduler)| line(app, &**scheduler)).collect();
-        let waiting = vec![BTreeSet::new(); kinds.len()];
+        let waiting = vec![BTreeSet::new(); lines as usize];
         Self { of_app, waiting, apart: BTreeSet::new() }
     }
 
@@ -105,7 +112,7 @@ impl Lines {
 mod tests {
     use super::*;
     use crate::workload::Claim;
-    use themis_core::app::{Profile, Speeds};
+    use themis_core::app::{Profile, Scaling, Speeds};
     use themis_core::schedulers::{SchedulerKind, SchedulerRules};
 
     fn workload(gangs: &[u32]) -> Workload {
@@ -142,8 +149,11 @@ mod tests {
 
     #[test]
     fn apps_wait_with_those_that_ask_for_the_same_and_stand_apart_with_gpus() {
-        let mut workload = workload(&[1, 2, 1, 1, 1]);
+        let mut workload = workload(&[1, 2, 1, 1, 1, 1, 1]);
         workload.apps[3].weight = 2.0;
+        workload.jobs[5].profile =
+            Profile::PERFECT.with_scaling(Scaling::new(&[(2, 0.9)]).expect("valid"));
+        workload.jobs[6].speeds = Speeds::new(&[1.0, 0.5], true);
         workload.apps[4].stopping = SchedulerKind::First;
         workload.apps[4].jobs = 2;
         let rules = SchedulerRules::default();
@@ -155,14 +165,16 @@ mod tests {
             let each = lines.lines().map(|line| line.iter().copied().collect::<Vec<_>>());
             (each.collect::<Vec<_>>(), lines.apart().collect::<Vec<_>>())
         };
-        for app in [4, 3, 2, 1, 0] {
+        for app in [6, 5, 4, 3, 2, 1, 0] {
             lines.put(app, gone, waits);
         }
-        assert_eq!(shown(&lines), (vec![vec![0, 2], vec![1], vec![3]], vec![4]));
+        let alone = [5, 6].map(|app| vec![app]);
+        let and_alone = |lines: &[Vec<u32>]| [lines, &alone].concat();
+        assert_eq!(shown(&lines), (and_alone(&[vec![0, 2], vec![1], vec![3]]), vec![4]));
         lines.put(2, waits, runs);
         lines.put(1, waits, gone);
-        assert_eq!(shown(&lines), (vec![vec![0], vec![3]], vec![2, 4]));
+        assert_eq!(shown(&lines), (and_alone(&[vec![0], vec![3]]), vec![2, 4]));
         lines.put(2, runs, waits);
-        assert_eq!(shown(&lines), (vec![vec![0, 2], vec![3]], vec![4]));
+        assert_eq!(shown(&lines), (and_alone(&[vec![0, 2], vec![3]]), vec![4]));
     }
 }
