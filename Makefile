@@ -106,14 +106,20 @@ licences: ## Write THIRD-PARTY.txt, the licences of the crates that are linked i
 	$(or $(PYTHON),python3) tools/third_party.py > target/THIRD-PARTY.txt
 	mv target/THIRD-PARTY.txt THIRD-PARTY.txt
 
-.PHONY: release-check
-release-check: $(WHEEL) ## Wheel and source archive: contents, types, start-up, tests in fresh environments
+.PHONY: release
+release: $(BUILD)/tools.stamp ## What is published, into target/release-check: a wheel for Linux with glibc 2.17 or newer, and the sources
+	$(BUILD)/bin/python $(PIP_INSTALL) --group release
 	rm -rf $(RELEASE) && mkdir -p $(RELEASE)
+	PATH=$(CURDIR)/$(BUILD)/bin:$$PATH CARGO_TARGET_DIR=$(CURDIR)/target/portable \
+	  $(BUILD)/bin/maturin build --release --locked --zig --compatibility manylinux2014 --out $(RELEASE)
 	$(BUILD)/bin/maturin sdist --out $(RELEASE)
-	$(BUILD)/bin/python tools/release_check.py artefacts dist/themis_sched-*.whl $(RELEASE)/*.tar.gz
-	$(MAKE) --no-print-directory release-of KIND=wheel ARTEFACT="$$(ls dist/themis_sched-*.whl)"
+
+.PHONY: release-check
+release-check: release ## Wheel and source archive: contents, types, start-up, tests in fresh environments
+	$(BUILD)/bin/python tools/release_check.py artefacts $(RELEASE)/*.whl $(RELEASE)/*.tar.gz
+	$(MAKE) --no-print-directory release-of KIND=wheel ARTEFACT="$$(ls $(RELEASE)/*.whl)"
 	$(MAKE) --no-print-directory release-of KIND=sdist ARTEFACT="$$(ls $(RELEASE)/*.tar.gz)"
-	$(BUILD)/bin/python -m pip --python $(RELEASE)/wheel/bin/python install --quiet --group release
+	$(BUILD)/bin/python -m pip --python $(RELEASE)/wheel/bin/python install --quiet --group types
 	PATH=$(CURDIR)/$(RELEASE)/wheel/bin:$$PATH pyright --verifytypes themis --ignoreexternal | tail -n 4
 
 # One artefact in an environment of its own, and the part of the tests that shows that it works. The
