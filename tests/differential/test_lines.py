@@ -24,19 +24,21 @@ RUNS = settings(
     max_examples=40,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
-LOSSES = st.sampled_from([None, None, (0.1, 0.5, 0.0), (1.0, 0.2, 0.1)])
-QUOTAS = st.sampled_from([None, 3, [[0, 2], [30, 8]]])
+LOSSES: Any = st.sampled_from([[None], [None, (0.1, 0.5, 0.0), (1.0, 0.2, 0.1)]])
+PROFILES: Any = st.sampled_from([[None], [None, "vgg16"]])
+QUOTAS = st.sampled_from([None, 1, 2, [[0, 1], [30, 8]]])
 
 
 @st.composite
 def crowds(draw: st.DrawFn) -> tuple[Workload, dict[str, Any]]:
-    """Up to 50 apps of few kinds: most of one job, some of two, some with curves or owners."""
+    """Ten to 50 apps of few kinds: most of one job, some of two, some with curves or owners."""
     jobs = []
-    for k in range(draw(st.integers(2, 50))):
+    losses, profiles = draw(LOSSES), draw(PROFILES)
+    for k in range(draw(st.integers(10, 50))):
         gang = draw(st.sampled_from([1, 1, 1, 2, 4]))
         most = gang * draw(st.sampled_from([1, 1, 1, 2]))
-        loss, work = draw(LOSSES), gang * draw(st.sampled_from([5, 20, 33, 90]))
-        at, profile = draw(st.sampled_from([0, 0, 7, 25])), draw(st.sampled_from([None, "vgg16"]))
+        loss, work = draw(st.sampled_from(losses)), gang * draw(st.sampled_from([5, 20, 33, 90]))
+        at, profile = draw(st.sampled_from([0, 0, 7, 25])), draw(st.sampled_from(profiles))
         app = f"a{k if draw(st.integers(0, 5)) else k // 2:02}"
         more: dict[str, Any] = {"iterations": loss and 10.0, "loss": loss}
         jobs.append(Job(f"j{k:02}", at, gang, work, most, app, profile, **more))
