@@ -13,6 +13,7 @@ use crate::expiry::expire;
 use crate::log::EventLog;
 use crate::plan_check::{check, check_wishes};
 use crate::policy::Policy;
+use crate::report::close;
 use crate::reservation::{cut_leases, keep_promises};
 use crate::search::{News, review, tell_moves};
 use crate::settings::{LATEST_US, Settings};
@@ -65,7 +66,7 @@ pub fn simulate_with(
     settings.check()?;
     workload.check()?;
     let mut state = State::new(workload, cluster, *settings, agents);
-    state.lines = policy.asks_by_lines().then(|| Lines::new(workload, &state.schedulers));
+    state.lines = policy.asks_by_lines().then(|| Lines::new(workload.apps.len()));
     let mut engine = Engine::new(state);
     let horizon_us = settings.horizon_us.unwrap_or(i64::MAX);
     let (mut instants, mut in_vain): (u64, u64) = (0, 0);
@@ -129,14 +130,16 @@ impl<'w> Engine<'w> {
     fn next_event(&mut self, leases: bool) -> Option<i64> {
         let state = &mut self.state;
         let jobs = &state.jobs;
-        let end = state.ends.next(|job, epoch| jobs[job as usize].epoch == epoch);
+        let is_valid =
+            |job: u32, epoch| jobs.get(job as usize).is_some_and(|run| run.epoch == epoch);
+        let end = state.ends.next(is_valid);
         let app = state.workload.apps.get(self.next_app).map(|app| app.arrival_us);
         let job = self.submissions.get(self.next_job);
         let job = job.map(|job| state.workload.jobs[*job as usize].submit_us);
         let expiry = if leases && self.contended { state.expiries.peek() } else { None };
         let expiry = expiry.map(|(at_us, _)| at_us);
         // When all is done, what the cluster has is nobody's business any more.
-        let open = state.ended_jobs < state.jobs.len();
+        let open = state.ended_jobs < state.workload.jobs.len();
         let departure = state.departures.first().map(|(at_us, _)| *at_us).filter(|_| open);
         let change = state.capacity.next_us().filter(|_| open);
         let quota = state.quotas.next_us(state.now_us).filter(|_| !state.active.is_empty());
@@ -192,7 +195,10 @@ impl<'w> Engine<'w> {
         let used = total - state.tenures.free().total();
         let waiting = state.active.len() as u32 - state.tally.holding;
         let active = state.active.len() as u32;
-        state.log.usage(state.now_us, total, used, active, waiting);
+        state.log.usage(state.now_us, [total, used, active, waiting]);
+        for app in std::mem::take(&mut state.over) {
+            close(state, app);
+        }
         Ok(())
     }
 
@@ -201,7 +207,8 @@ impl<'w> Engine<'w> {
         let mut ended = Vec::new();
         loop {
             let jobs = &state.jobs;
-            let is_valid = |job: u32, epoch| jobs[job as usize].epoch == epoch;
+            let is_valid =
+                |job: u32, epoch| jobs.get(job as usize).is_some_and(|run| run.epoch == epoch);
             let Some(job) = state.ends.pop(state.now_us, is_valid) else { break };
             ended.push(job);
         }
@@ -233,6 +240,7 @@ impl<'w> Engine<'w> {
                 break;
             }
             let number = self.next_app as u32;
+            state.admit(number);
             if state.apps[self.next_app].unfinished_gpu > 0 {
                 state.active.push(number);
                 state.contention.join(state.now_us, app);
@@ -302,36 +310,47 @@ impl<'w> Engine<'w> {
     /// Closes the books at the last completion or at the horizon.
     fn finish(mut self, horizon_us: Option<i64>) -> EventLog {
         let state = &mut self.state;
-        let open = state.ended_jobs < state.jobs.len();
+        let open = state.ended_jobs < state.workload.jobs.len();
         if let Some(horizon_us) = horizon_us.filter(|_| open) {
             state.now_us = horizon_us.max(state.now_us);
         }
-        for app in 0..state.apps.len() as u32 {
-            let run = &state.apps[app as usize];
-            if run.gpu_end_us.is_none() && run.arrival_us <= state.now_us {
-                state.apps[app as usize].share = state.share(app);
+        for app in 0..state.workload.apps.len() {
+            if app >= self.next_app {
+                state.admit(app as u32);
+            }
+            if state.apps.get(app).is_some() {
+                cut_off(state, app as u32);
             }
         }
-        for job in 0..state.jobs.len() as u32 {
-            let spec = &state.workload.jobs[job as usize];
-            let all = state.apps[spec.app as usize].waits_for == Stopping::All;
-            if all && state.jobs[job as usize].phase == JobPhase::Future && state.needs_gpus(job) {
-                // What is left counts it, so the ideal time must.
-                state.apps[spec.app as usize].expect(spec);
-            }
-            if !state.jobs[job as usize].phase.is_final() {
-                let gpus = state.end_job(job, JobPhase::Unfinished);
-                state.release(&gpus, EndedBy::Horizon);
-            }
-        }
-        crate::report::close(self.state)
+        self.state.log.into_log(self.state.now_us)
     }
+}
+
+/// Ends an app that the run ends before.
+fn cut_off(state: &mut State<'_>, app: u32) {
+    let run = &state.apps[app as usize];
+    let all = run.ideal.waits_for == Stopping::All;
+    if run.gpu_end_us.is_none() && run.arrival_us <= state.now_us {
+        state.apps[app as usize].share = state.share(app);
+    }
+    for job in state.workload.apps[app as usize].job_ids() {
+        let phase = state.jobs[job as usize].phase;
+        if all && phase == JobPhase::Future && state.needs_gpus(job) {
+            // What is left counts it, so the ideal time must.
+            state.apps[app as usize].expect(&state.workload.jobs[job as usize]);
+        }
+        if !phase.is_final() {
+            let gpus = state.end_job(job, JobPhase::Unfinished);
+            state.release(&gpus, EndedBy::Horizon);
+        }
+    }
+    close(state, app);
 }
 
 /// Takes in a submitted job.
 fn submit(state: &mut State<'_>, job: u32, leases: bool) -> Result<(), SimError> {
     let spec = &state.workload.jobs[job as usize];
-    if state.jobs[job as usize].phase != JobPhase::Future {
+    if state.jobs.get(job as usize).is_none_or(|run| run.phase != JobPhase::Future) {
         return Ok(()); // killed with its app before it was submitted
     }
     let hopeless = !state.can_run_from(state.now_us, job);

@@ -13,6 +13,9 @@ pub(crate) fn expire(state: &mut State<'_>, mark: bool) {
             return;
         }
         state.expiries.pop();
+        if state.apps.get(app as usize).is_none() {
+            continue; // over
+        }
         let mut next_us = i64::MAX;
         let run = &mut state.apps[app as usize];
         let before = run.expired;

@@ -29,6 +29,7 @@ mod failures;
 mod grants;
 mod lease_clock;
 mod level;
+mod living;
 mod log;
 mod plan;
 mod plan_check;
@@ -47,6 +48,7 @@ mod sharing;
 mod state;
 mod sum;
 mod tenure;
+mod usage_log;
 mod view;
 mod workload;
 

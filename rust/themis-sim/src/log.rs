@@ -4,7 +4,8 @@ use crate::capacity::Change;
 use crate::cause::Cause;
 use crate::cause::EndedBy;
 use crate::plan::AuctionRecord;
-use crate::seats::WHOLE_MILLI;
+use crate::usage_log::UsageLog;
+use std::collections::BTreeMap;
 
 /// One lease on adjacent GPUs of one slot.
 #[derive(Clone, Copy, Debug)]
@@ -23,6 +24,9 @@ pub(crate) struct LeaseRow {
     pub(crate) milli: u32,
 }
 
+/// Rows whose memory is given back together.
+const ROWS_AT_ONCE: usize = 1 << 16;
+
 /// Lease rows in the order in which they ended.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LeaseLog(Vec<LeaseRow>);
@@ -37,11 +41,17 @@ impl LeaseLog {
         &self.0
     }
 
-    /// Columns in the order in which the leases began; ties by machine and GPU.
-    fn into_columns(mut self) -> LeaseColumns {
-        self.0.sort_unstable_by_key(|row| (row.start_us, row.machine, row.gpu_first, row.end_us));
+    /// Columns in the order in which the leases began; ties by machine and GPU. Rows go as columns
+    /// come: together they would be twice the log.
+    fn into_columns(self) -> LeaseColumns {
+        let mut rows = self.0;
+        rows.sort_unstable_by_key(|row| (row.start_us, row.machine, row.gpu_first, row.end_us));
+        rows.reverse();
         let mut columns = LeaseColumns::default();
-        for row in self.0 {
+        while let Some(row) = rows.pop() {
+            if rows.len().is_multiple_of(ROWS_AT_ONCE) {
+                rows.shrink_to_fit();
+            }
             columns.app.push(row.app);
             columns.machine.push(row.machine);
             columns.slot.push(row.slot);
@@ -133,6 +143,26 @@ pub struct AppColumns {
     pub placement_score: Vec<f64>,
 }
 
+impl AppColumns {
+    fn new(rows: usize) -> Self {
+        Self {
+            first_gpu_us: vec![0; rows],
+            end_us: vec![0; rows],
+            gpu_us: vec![0.0; rows],
+            useful_gpu_us: vec![0.0; rows],
+            slowed_gpu_us: vec![0.0; rows],
+            switching_gpu_us: vec![0.0; rows],
+            lost_gpu_us: vec![0.0; rows],
+            n_avg: vec![0.0; rows],
+            gpus_avg: vec![0.0; rows],
+            t_id_s: vec![0.0; rows],
+            t_sh_s: vec![0.0; rows],
+            t_alone_s: vec![0.0; rows],
+            placement_score: vec![0.0; rows],
+        }
+    }
+}
+
 /// Jobs, in their order; `phase` numbers: 2 done, 3 killed, 4 infeasible, 5 unfinished,
 /// 7 rejected, 8 failed.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -148,9 +178,29 @@ pub struct JobColumns {
     pub promised_us: Vec<i64>,
     pub failures: Vec<u32>,
     pub lost_gpu_us: Vec<f64>,
-    /// Why its app's scheduler ended it: a position in `reasons`, of which the first is empty.
+    /// Why it ended otherwise than done: a position in `reasons`, of which the first is empty and the
+    /// others stand in the order in which they came up.
     pub reason: Vec<u32>,
     pub reasons: Vec<String>,
+}
+
+impl JobColumns {
+    fn new(rows: usize) -> Self {
+        Self {
+            phase: vec![0; rows],
+            start_us: vec![0; rows],
+            end_us: vec![0; rows],
+            gpu_us: vec![0.0; rows],
+            work_gpu_us: vec![0.0; rows],
+            preemptions: vec![0; rows],
+            migrations: vec![0; rows],
+            promised_us: vec![0; rows],
+            failures: vec![0; rows],
+            lost_gpu_us: vec![0.0; rows],
+            reason: vec![0; rows],
+            reasons: Vec::new(),
+        }
+    }
 }
 
 /// What a run leaves behind.
@@ -177,13 +227,32 @@ pub struct EventLog {
 pub(crate) struct Recorder {
     pub(crate) leases: LeaseLog,
     auctions: AuctionColumns,
-    usage: UsageColumns,
+    usage: UsageLog,
     capacity: CapacityColumns,
-    /// (instant, change) of the thousandths of GPUs that work.
-    working: Vec<(i64, i64)>,
+    /// Rows of apps that are over, and of their jobs.
+    pub(crate) apps: AppColumns,
+    pub(crate) jobs: JobColumns,
+    reasons: BTreeMap<String, u32>,
 }
 
 impl Recorder {
+    /// A log that will have so many apps and jobs.
+    pub(crate) fn new(apps: usize, jobs: usize) -> Self {
+        let (apps, jobs) = (AppColumns::new(apps), JobColumns::new(jobs));
+        let mut log = Self { apps, jobs, ..Self::default() };
+        log.number_of("");
+        log
+    }
+
+    /// The number of a reason.
+    pub(crate) fn number_of(&mut self, reason: &str) -> u32 {
+        let next = self.reasons.len() as u32;
+        *self.reasons.entry(reason.to_string()).or_insert_with(|| {
+            self.jobs.reasons.push(reason.to_string());
+            next
+        })
+    }
+
     pub(crate) fn auction(&mut self, at_us: i64, offered: u32, active: u32, row: &AuctionRecord) {
         let columns = &mut self.auctions;
         columns.at_us.push(at_us);
@@ -210,91 +279,25 @@ impl Recorder {
 
     /// Notes the use of the cluster after an instant's decision, if it changed: GPUs that exist and
     /// that are held, active and waiting apps.
-    pub(crate) fn usage(&mut self, at_us: i64, total: u32, used: u32, active: u32, waiting: u32) {
-        let columns = &mut self.usage;
-        let same = columns.gpus_total.last() == Some(&total)
-            && columns.gpus_used.last() == Some(&used)
-            && columns.active_apps.last() == Some(&active)
-            && columns.waiting_apps.last() == Some(&waiting);
-        if same {
-            return;
-        }
-        columns.at_us.push(at_us);
-        columns.gpus_total.push(total);
-        columns.gpus_used.push(used);
-        columns.active_apps.push(active);
-        columns.waiting_apps.push(waiting);
+    pub(crate) fn usage(&mut self, at_us: i64, counts: [u32; 4]) {
+        self.usage.note(at_us, counts);
     }
 
     /// So many thousandths of GPUs more work from an instant on.
     pub(crate) fn start_work(&mut self, (at_us, milli): (i64, i64)) {
-        if milli > 0 {
-            self.working.push((at_us, milli));
-        }
+        self.usage.change_work(at_us, milli);
     }
 
     /// So many stop working then, or never will have worked.
     pub(crate) fn stop_work(&mut self, (at_us, milli): (i64, i64)) {
-        if milli > 0 {
-            self.working.push((at_us, -milli));
-        }
+        self.usage.change_work(at_us, -milli);
     }
 
-    /// The columns that do not belong to apps and jobs.
-    pub(crate) fn into_log(mut self, end_us: i64) -> EventLog {
-        self.working.sort_unstable();
-        let usage = with_work(&self.usage, &self.working, end_us);
+    /// The whole log.
+    pub(crate) fn into_log(self, end_us: i64) -> EventLog {
+        let usage = self.usage.into_columns(end_us);
         let leases = self.leases.into_columns();
         let (auctions, capacity) = (self.auctions, self.capacity);
-        EventLog { leases, auctions, usage, capacity, end_us, ..EventLog::default() }
-    }
-}
-
-/// Merges the changes of working GPUs into the rows of use, one row an instant.
-fn with_work(usage: &UsageColumns, working: &[(i64, i64)], end_us: i64) -> UsageColumns {
-    let mut merged = UsageColumns::default();
-    let (mut row, mut change, mut productive) = (0, 0, 0_i64);
-    let (mut total, mut used, mut active, mut waiting) = (0, 0, 0, 0);
-    loop {
-        let next_row = usage.at_us.get(row).copied();
-        let next_change = working.get(change).map(|(at, _)| *at).filter(|at| *at <= end_us);
-        let Some(at) = [next_row, next_change].into_iter().flatten().min() else { return merged };
-        if next_row == Some(at) {
-            (total, used) = (usage.gpus_total[row], usage.gpus_used[row]);
-            (active, waiting) = (usage.active_apps[row], usage.waiting_apps[row]);
-            row += 1;
-        }
-        let before = productive;
-        while let Some((_, by)) = working.get(change).filter(|(when, _)| *when == at) {
-            productive += by;
-            change += 1;
-        }
-        if next_row == Some(at) || before != productive {
-            merged.at_us.push(at);
-            merged.gpus_total.push(total);
-            merged.gpus_used.push(used);
-            merged.gpus_productive.push(productive.max(0) as f64 / f64::from(WHOLE_MILLI));
-            merged.active_apps.push(active);
-            merged.waiting_apps.push(waiting);
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn working_gpus_are_merged_into_the_rows_of_use() {
-        let mut recorder = Recorder::default();
-        recorder.usage(0, 8, 4, 1, 0);
-        recorder.usage(5, 8, 4, 1, 0);
-        recorder.usage(20, 7, 0, 0, 0);
-        recorder.working = vec![(10, 3500), (20, -3500), (99, 1), (99, -1)];
-        let usage = recorder.into_log(50).usage;
-        assert_eq!(usage.at_us, vec![0, 10, 20]);
-        assert_eq!(usage.gpus_used, vec![4, 4, 0]);
-        assert_eq!(usage.gpus_total, vec![8, 8, 7]);
-        assert_eq!(usage.gpus_productive, vec![0.0, 3.5, 0.0]);
+        EventLog { leases, auctions, usage, capacity, apps: self.apps, jobs: self.jobs, end_us }
     }
 }

@@ -22,12 +22,12 @@ pub(crate) fn check(
             let policy = policy.to_string();
             Err(SimError::Policy { policy, app: grant.app, job: grant.job, problem })
         };
-        let run = state.jobs.get(grant.job as usize);
         let spec = state.workload.jobs.get(grant.job as usize);
-        let Some((run, spec)) = run.zip(spec).filter(|(_, spec)| spec.app == grant.app) else {
+        let Some(spec) = spec.filter(|spec| spec.app == grant.app) else {
             return refuse("no such job of this app".into());
         };
-        if run.phase != JobPhase::Open || spec.gang == 0 {
+        let run = state.jobs.get(grant.job as usize);
+        if run.is_none_or(|run| run.phase != JobPhase::Open) || spec.gang == 0 {
             return refuse("the job is not waiting for or running on GPUs".into());
         }
         if !(grant.lease_fraction > 0.0 && grant.lease_fraction <= 1.0) {

@@ -1,59 +1,70 @@
-//! Closing the books: the columns of apps and jobs.
+//! Closing the books of an app: its row, and those of its jobs.
 
-use std::collections::BTreeMap;
-
-use crate::log::{AppColumns, EventLog, JobColumns};
 use crate::search::report;
 use crate::seats::WHOLE_MILLI;
 use crate::state::{JobPhase, State};
 use themis_core::app::{AppState, Job, Profile, Speeds, Stopping};
 use themis_core::schedulers::{AppView, Chain, JobReport, Least, Piece, SchedulerKind};
 
-/// The log of a finished run.
-pub(crate) fn close(mut state: State<'_>) -> EventLog {
-    let apps = app_columns(&state);
-    let jobs = job_columns(&state);
-    let (log, end_us) = (std::mem::take(&mut state.log), state.now_us);
-    drop(state); // by now the most of what the run takes
-    EventLog { apps, jobs, ..log.into_log(end_us) }
+/// Writes the rows of an app that is over, and of its jobs, and lets go of them.
+pub(crate) fn close(state: &mut State<'_>, app: u32) {
+    write_app(state, app);
+    for job in state.workload.apps[app as usize].job_ids() {
+        write_job(state, job);
+    }
+    state.dismiss(app);
 }
 
-fn app_columns(state: &State<'_>) -> AppColumns {
-    let mut columns = AppColumns::default();
-    for (number, run) in (0..).zip(&state.apps) {
-        let has_work = state.gpu_jobs(number).next().is_some();
-        let ids = || state.workload.apps[number as usize].job_ids();
-        let useful: f64 = ids().map(|job| work_done(state, job)).sum();
-        let used = ids().map(|job| state.jobs[job as usize].used_milli_us()).sum();
-        let arrived = run.arrival_us <= state.now_us;
-        // A scheduler that was never asked, or has no search, has no say either.
-        let counts = arrived && has_work;
-        let t_id_s =
-            if counts && run.has_submitted() { state.t_id_s(number, run.share) } else { f64::NAN };
-        let elapsed_s = (run.gpu_end_us.unwrap_or(state.now_us) - run.arrival_us) as f64 / 1e6;
-        let open = counts && run.gpu_end_us.is_none();
-        let rest_s = if open { time_alone(state, number, false) } else { 0.0 };
-        let (running, lost) = (gpu_us(run.run_milli_us), gpu_us(run.lost_milli_us));
-        columns.first_gpu_us.push(run.first_gpu_us.unwrap_or(-1));
-        columns.end_us.push(run.end_us.unwrap_or(-1));
-        columns.gpu_us.push(gpu_us(used));
-        columns.useful_gpu_us.push(useful);
-        // The work of a share of a GPU is no whole number: what is left of it is dust.
-        columns.slowed_gpu_us.push((running - lost - useful).max(0.0));
-        columns.switching_gpu_us.push(gpu_us(run.switching_milli_us));
-        columns.lost_gpu_us.push(lost);
-        columns.n_avg.push(if counts { run.share.n_avg } else { f64::NAN });
-        columns.gpus_avg.push(if counts { run.share.gpus } else { f64::NAN });
-        columns.t_id_s.push(t_id_s);
-        columns.t_sh_s.push(if counts { elapsed_s + rest_s } else { f64::NAN });
-        columns.t_alone_s.push(if counts { time_alone(state, number, true) } else { f64::NAN });
-        columns.placement_score.push(if running > 0.0 {
-            run.paced_gpu_us / running
-        } else {
-            f64::NAN
-        });
-    }
-    columns
+fn write_app(state: &mut State<'_>, app: u32) {
+    let run = &state.apps[app as usize];
+    let has_work = state.gpu_jobs(app).next().is_some();
+    let ids = || state.workload.apps[app as usize].job_ids();
+    let useful: f64 = ids().map(|job| work_done(state, job)).sum();
+    let used = ids().map(|job| state.jobs[job as usize].used_milli_us()).sum();
+    let arrived = run.arrival_us <= state.now_us;
+    // A scheduler that was never asked, or has no search, has no say either.
+    let counts = arrived && has_work;
+    let figure = |value: f64| if counts { value } else { f64::NAN };
+    let t_id_s =
+        if counts && run.has_submitted() { state.t_id_s(app, run.share) } else { f64::NAN };
+    let elapsed_s = (run.gpu_end_us.unwrap_or(state.now_us) - run.arrival_us) as f64 / 1e6;
+    let open = counts && run.gpu_end_us.is_none();
+    let rest_s = if open { time_alone(state, app, false) } else { 0.0 };
+    let alone_s = if counts { time_alone(state, app, true) } else { f64::NAN };
+    let (running, lost) = (gpu_us(run.run_milli_us), gpu_us(run.lost_milli_us));
+    let (columns, at) = (&mut state.log.apps, app as usize);
+    columns.first_gpu_us[at] = run.first_gpu_us.unwrap_or(-1);
+    columns.end_us[at] = run.end_us.unwrap_or(-1);
+    columns.gpu_us[at] = gpu_us(used);
+    columns.useful_gpu_us[at] = useful;
+    // The work of a share of a GPU is no whole number: what is left of it is dust.
+    columns.slowed_gpu_us[at] = (running - lost - useful).max(0.0);
+    columns.switching_gpu_us[at] = gpu_us(run.switching_milli_us);
+    columns.lost_gpu_us[at] = lost;
+    columns.n_avg[at] = figure(run.share.n_avg);
+    columns.gpus_avg[at] = figure(run.share.gpus);
+    columns.t_id_s[at] = t_id_s;
+    columns.t_sh_s[at] = figure(elapsed_s + rest_s);
+    columns.t_alone_s[at] = alone_s;
+    columns.placement_score[at] = if running > 0.0 { run.paced_gpu_us / running } else { f64::NAN };
+}
+
+fn write_job(state: &mut State<'_>, job: u32) {
+    let work_gpu_us = work_done(state, job);
+    let (run, log) = (&state.jobs[job as usize], &mut state.log);
+    let reason = log.number_of(run.reason.as_deref().unwrap_or_default());
+    let (columns, at) = (&mut log.jobs, job as usize);
+    columns.phase[at] = run.phase as u8;
+    columns.start_us[at] = run.start_us.unwrap_or(-1);
+    columns.end_us[at] = run.end_us.unwrap_or(-1);
+    columns.gpu_us[at] = gpu_us(run.used_milli_us());
+    columns.work_gpu_us[at] = work_gpu_us;
+    columns.preemptions[at] = run.preemptions;
+    columns.migrations[at] = run.migrations;
+    columns.promised_us[at] = run.promised_us.unwrap_or(-1);
+    columns.failures[at] = run.failures;
+    columns.lost_gpu_us[at] = gpu_us(run.lost_milli_us());
+    columns.reason[at] = reason;
 }
 
 /// GPU-microseconds from thousandths of them: exact for whole ones.
@@ -101,33 +112,6 @@ fn least_report(state: &State<'_>, app: u32, job: u32) -> JobReport {
         report.work_gpu_s *= there.min(1.0);
     }
     report
-}
-
-fn job_columns(state: &State<'_>) -> JobColumns {
-    let mut columns = JobColumns { reasons: vec![String::new()], ..JobColumns::default() };
-    let mut known: BTreeMap<&str, u32> = BTreeMap::new();
-    for (number, run) in (0..).zip(&state.jobs) {
-        columns.phase.push(run.phase as u8);
-        columns.start_us.push(run.start_us.unwrap_or(-1));
-        columns.end_us.push(run.end_us.unwrap_or(-1));
-        columns.gpu_us.push(gpu_us(run.used_milli_us()));
-        columns.work_gpu_us.push(work_done(state, number));
-        columns.preemptions.push(run.preemptions);
-        columns.migrations.push(run.migrations);
-        columns.promised_us.push(run.promised_us.unwrap_or(-1));
-        columns.failures.push(run.failures);
-        columns.lost_gpu_us.push(gpu_us(run.lost_milli_us()));
-        let reason = run.reason.as_deref().unwrap_or_default();
-        columns.reason.push(if reason.is_empty() {
-            0
-        } else {
-            *known.entry(reason).or_insert_with(|| {
-                columns.reasons.push(reason.to_string());
-                columns.reasons.len() as u32 - 1
-            })
-        });
-    }
-    columns
 }
 
 /// GPU-microseconds of work that a job did; none for a job of no GPUs.

@@ -39,7 +39,8 @@ pub(crate) fn cut_leases(state: &mut State<'_>) {
 
 /// Whether a job waits for the cluster, and not for its own app or tenant.
 fn waits(state: &State<'_>, job: u32) -> bool {
-    let (run, spec) = (&state.jobs[job as usize], &state.workload.jobs[job as usize]);
+    let Some(run) = state.jobs.get(job as usize) else { return false };
+    let spec = &state.workload.jobs[job as usize];
     let app = &state.apps[spec.app as usize];
     let tenant = state.workload.apps[spec.app as usize].tenant;
     run.phase == JobPhase::Open

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use crate::seats::WHOLE_MILLI;
-use crate::state::{FairShare, Lines, State};
+use crate::state::{FairShare, Ideal, Lines, State};
 use crate::workload::{Claim, JobSpec};
-use themis_core::app::{Alone, AppState, Job, OwnGpus, Speeds};
+use themis_core::app::{Alone, AppState, Demand, Job, OwnGpus, Speeds};
 use themis_core::auction::{Rules, Standing};
 use themis_core::cluster::{Bundle, FreeSet, Topology};
 use themis_core::fairness::{FilterKey, OutsideContext, TIdReading};
@@ -123,26 +123,30 @@ impl<'a> View<'a> {
         self.state.apps[app as usize].arrival_us
     }
 
-    /// The `demand_capped` ideal time of an app as one of `n` on all that the cluster ever has.
-    pub fn fair_time_s(&self, app: u32, n: f64) -> f64 {
-        let share = FairShare { n_avg: n, gpus: f64::from(self.topology().gpus()), part: 1.0 };
-        self.state.t_id_read_s(app, TIdReading::DemandCapped, share).max(f64::MIN_POSITIVE)
+    /// The ideal time of an app on all that the cluster ever has, by how many share it.
+    pub fn fair_time(&self, app: u32) -> FairTime {
+        let ideal = self.state.apps[app as usize].ideal.clone();
+        let budget = self.scheduler(app).budget().map(<[Demand]>::to_vec);
+        FairTime { ideal, budget, gpus: f64::from(self.topology().gpus()) }
     }
 
-    /// Whether the ideal times of two apps grow alike with those who share: both have one job, which
-    /// was submitted, of the same pace at most and the same speeds, and nobody who changes that.
+    /// Whether an app has one job, which was submitted, and nobody who changes what it asks for.
+    pub fn is_lone(&self, app: u32) -> bool {
+        let is_known = self.state.apps[app as usize].has_submitted();
+        let spec = &self.state.workload.apps[app as usize];
+        spec.jobs == 1 && is_known && self.scheduler(app).is_plain()
+    }
+
+    /// Whether the ideal times of two lone apps, which may be over, grow alike with those who share:
+    /// their jobs are of the same pace at most and the same speeds.
     pub fn slow_down_alike(&self, a: u32, b: u32) -> bool {
-        let lone = |app: u32| {
+        let demand = |app: u32| {
             let spec = &self.state.workload.apps[app as usize];
-            let is_known = self.state.apps[app as usize].has_submitted();
-            let is_plain = spec.jobs == 1 && is_known && self.scheduler(app).is_plain();
-            is_plain.then(|| {
-                let job = self.spec(spec.first_job);
-                let most = job.profile.pace(job.max.min(spec.max_gpus), job.gang);
-                (most, job.gpu_milli, &job.speeds)
-            })
+            let job = self.spec(spec.first_job);
+            let most = job.profile.pace(job.max.min(spec.max_gpus), job.gang);
+            (most, job.gpu_milli, &job.speeds)
         };
-        lone(a).is_some_and(|demand| lone(b) == Some(demand))
+        demand(a) == demand(b)
     }
 
     /// GPU-microseconds that an app has held so far.
@@ -326,7 +330,7 @@ impl<'a> View<'a> {
         let mut state = AppState {
             elapsed_s: self.elapsed_s(app),
             t_id_s: self.t_id_s(app, share),
-            stopping: run.waits_for,
+            stopping: run.ideal.waits_for,
             jobs: jobs.iter().map(|job| self.job(*job)).collect(),
             later: self.scheduler(app).later().to_vec(),
             cap: run.cap,
@@ -346,7 +350,8 @@ impl<'a> View<'a> {
         let waited_s = run.waited_us(now_us) as f64 / 1e6;
         let context = OutsideContext {
             lease_s: settings.lease_us as f64 / 1e6,
-            gpus: run.own_gpus.all() * (f64::from(self.gpus().max(1)) / f64::from(topology.gpus())),
+            gpus: run.ideal.own_gpus.all()
+                * (f64::from(self.gpus().max(1)) / f64::from(topology.gpus())),
             n_avg: share.n_avg,
             last: run.last_rho.map(|rho| (rho, waited_s)),
         };
@@ -372,7 +377,7 @@ impl<'a> View<'a> {
         let jobs = || run.open.iter().copied();
         let own_gpus = OwnGpus::of(self.topology(), jobs().map(|job| self.speeds(job)));
         let alone = Alone {
-            stopping: run.waits_for,
+            stopping: run.ideal.waits_for,
             all: own_gpus.rate(f64::from(run.cap), 1.0),
             later: self.scheduler(app).later(),
         };
@@ -395,6 +400,23 @@ impl<'a> View<'a> {
                 (rho * (1.0 + run.waited_us(self.state.now_us) as f64 / 60e6), 0.0)
             }
         }
+    }
+}
+
+/// The `demand_capped` ideal time of an app, kept beyond its end.
+#[derive(Clone, Debug)]
+pub struct FairTime {
+    ideal: Ideal,
+    budget: Option<Vec<Demand>>,
+    gpus: f64,
+}
+
+impl FairTime {
+    /// Seconds as one of `n`.
+    pub fn among_s(&self, n: f64) -> f64 {
+        let share = FairShare { n_avg: n, gpus: self.gpus, part: 1.0 };
+        let ideal_s = self.ideal.time_s(self.budget.as_deref(), TIdReading::DemandCapped, share);
+        ideal_s.max(f64::MIN_POSITIVE)
     }
 }
 

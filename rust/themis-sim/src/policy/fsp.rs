@@ -35,7 +35,7 @@ impl Policy for Fsp {
         if competes && !self.is_known {
             self.ends_us.resize(self.shared.known(), i64::MAX);
             let ends_us = &mut self.ends_us;
-            self.shared.ends(view, |app, end_s| ends_us[app as usize] = millionths(end_s));
+            self.shared.ends(|app, end_s| ends_us[app as usize] = millionths(end_s));
             self.is_known = true;
         }
         // Who is alone needs no order.

@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 use std::collections::btree_set::Iter;
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::view::View;
+use crate::view::{FairTime, View};
 
 /// The virtual cluster at one instant.
 #[derive(Clone, Debug, Default)]
@@ -27,6 +27,8 @@ pub(super) struct SharedCluster {
 struct Kind {
     /// One of them, which may have ended.
     like: u32,
+    /// Its ideal time, as of the last decision before it ended.
+    fair: FairTime,
     /// Seconds that it would need alone.
     alone_s: f64,
     /// By the number of apps: seconds that an app of the kind needs for each that it would need
@@ -69,23 +71,23 @@ impl SharedCluster {
 
     /// Plays on to what is new in the real cluster; false: nothing is.
     pub(super) fn take_in(&mut self, view: &View<'_>) -> bool {
-        let alone_s = |app: u32| view.fair_time_s(app, 1.0);
-        let differs = |kind: &Kind| {
-            let may_change = kind.paces.is_none() && view.is_active(kind.like);
-            may_change && kind.alone_s.total_cmp(&alone_s(kind.like)).is_ne()
-        };
+        let may_change = |kind: &Kind| kind.paces.is_none() && view.is_active(kind.like);
+        for kind in self.kinds.iter_mut().filter(|kind| may_change(kind)) {
+            kind.fair = view.fair_time(kind.like);
+        }
+        let differs = |kind: &Kind| kind.alone_s.total_cmp(&kind.fair.among_s(1.0)).is_ne();
         let changed: Vec<usize> =
             (0..self.kinds.len()).filter(|at| differs(&self.kinds[*at])).collect();
         for at in &changed {
-            self.play_to(view, view.now_us());
+            self.play_to(view.now_us());
             let kind = &mut self.kinds[*at];
-            kind.alone_s = alone_s(kind.like);
+            kind.alone_s = kind.fair.among_s(1.0);
             kind.due = BTreeSet::from([(Due(kind.alone_s), kind.like)]);
             self.ended_s.remove(&kind.like);
         }
         let before = self.known;
         for app in view.active_from(self.known) {
-            self.play_to(view, view.arrival_us(*app));
+            self.play_to(view.arrival_us(*app));
             self.join(view, *app);
             self.known = app + 1;
         }
@@ -96,12 +98,14 @@ impl SharedCluster {
     }
 
     fn join(&mut self, view: &View<'_>, app: u32) {
-        let alone_s = view.fair_time_s(app, 1.0);
-        let is_like = |kind: &Kind| kind.paces.is_some() && view.slow_down_alike(kind.like, app);
+        let fair = view.fair_time(app);
+        let alone_s = fair.among_s(1.0);
+        let is_lone = view.is_lone(app);
+        let is_like =
+            |kind: &Kind| is_lone && kind.paces.is_some() && view.slow_down_alike(kind.like, app);
         let at = self.kinds.iter().position(is_like).unwrap_or_else(|| {
-            let paces = view.slow_down_alike(app, app).then(Vec::new);
-            let due = BTreeSet::new();
-            self.kinds.push(Kind { like: app, alone_s, paces, clock_s: 0.0, due });
+            let (paces, due) = (is_lone.then(Vec::new), BTreeSet::new());
+            self.kinds.push(Kind { like: app, fair, alone_s, paces, clock_s: 0.0, due });
             self.kinds.len() - 1
         });
         let kind = &mut self.kinds[at];
@@ -116,13 +120,13 @@ impl SharedCluster {
     }
 
     /// Plays on to an instant; one that is past changes nothing.
-    fn play_to(&mut self, view: &View<'_>, until_us: i64) {
+    fn play_to(&mut self, until_us: i64) {
         let mut lanes: Vec<Lane<'_>> = self.kinds.iter_mut().map(Lane::of).collect();
         let ended_s = &mut self.ended_s;
         let note = |app, end_s| {
             ended_s.insert(app, end_s);
         };
-        self.at_s = play(view, &mut lanes, self.at_s, until_us as f64 / 1e6, note);
+        self.at_s = play(&mut lanes, self.at_s, until_us as f64 / 1e6, note);
         let after: Vec<(f64, usize)> =
             lanes.iter().map(|lane| (lane.clock_s, lane.len())).collect();
         for (kind, (clock_s, left)) in self.kinds.iter_mut().zip(after) {
@@ -134,16 +138,16 @@ impl SharedCluster {
     }
 
     /// Tells when each app has ended or will end if nobody else comes.
-    pub(super) fn ends(&mut self, view: &View<'_>, mut tell: impl FnMut(u32, f64)) {
+    pub(super) fn ends(&mut self, mut tell: impl FnMut(u32, f64)) {
         self.ended_s.iter().for_each(|(app, end_s)| tell(*app, *end_s));
         let mut lanes: Vec<Lane<'_>> = self.kinds.iter_mut().map(Lane::of).collect();
-        play(view, &mut lanes, self.at_s, f64::INFINITY, tell);
+        play(&mut lanes, self.at_s, f64::INFINITY, tell);
     }
 }
 
 /// A kind while it is played.
 struct Lane<'a> {
-    like: u32,
+    fair: &'a FairTime,
     alone_s: f64,
     paces: Option<&'a mut Vec<f64>>,
     clock_s: f64,
@@ -158,8 +162,8 @@ impl<'a> Lane<'a> {
     fn of(kind: &'a mut Kind) -> Self {
         let mut due = kind.due.iter();
         let next = due.next().copied();
-        let (like, alone_s, clock_s) = (kind.like, kind.alone_s, kind.clock_s);
-        Self { like, alone_s, paces: kind.paces.as_mut(), clock_s, due, next, pace: 1.0 }
+        let (fair, alone_s, clock_s) = (&kind.fair, kind.alone_s, kind.clock_s);
+        Self { fair, alone_s, paces: kind.paces.as_mut(), clock_s, due, next, pace: 1.0 }
     }
 
     /// Apps that have not ended.
@@ -168,8 +172,8 @@ impl<'a> Lane<'a> {
     }
 
     /// Seconds that an app needs among n for each that it would need alone.
-    fn pace(&mut self, view: &View<'_>, n: usize) -> f64 {
-        let fresh = || (view.fair_time_s(self.like, n as f64) / self.alone_s).max(1.0);
+    fn pace(&mut self, n: usize) -> f64 {
+        let fresh = || (self.fair.among_s(n as f64) / self.alone_s).max(1.0);
         let Some(paces) = &mut self.paces else { return fresh() };
         if paces.len() <= n {
             paces.resize(n + 1, 0.0);
@@ -188,19 +192,13 @@ impl<'a> Lane<'a> {
 
 /// Plays lanes from one instant to another, or until nobody is left, and says when: where that is
 /// before the other instant, or at it. Tells who ended when.
-fn play(
-    view: &View<'_>,
-    lanes: &mut [Lane<'_>],
-    from_s: f64,
-    until_s: f64,
-    mut ended: impl FnMut(u32, f64),
-) -> f64 {
+fn play(lanes: &mut [Lane<'_>], from_s: f64, until_s: f64, mut ended: impl FnMut(u32, f64)) -> f64 {
     let mut at_s = from_s;
     let mut n: usize = lanes.iter().map(Lane::len).sum();
     while at_s < until_s {
         let mut next_s = f64::INFINITY;
         for lane in lanes.iter_mut().filter(|lane| lane.next.is_some()) {
-            lane.pace = lane.pace(view, n);
+            lane.pace = lane.pace(n);
             next_s = next_s.min(lane.left_s());
         }
         let step_s = next_s.min(until_s - at_s);

@@ -18,16 +18,42 @@ pub(crate) struct FairShare {
     pub(crate) part: f64,
 }
 
+/// What an app's ideal time depends on beside its share.
+#[derive(Clone, Debug)]
+pub(crate) struct Ideal {
+    /// Which of its jobs it waits for.
+    pub(crate) waits_for: Stopping,
+    /// The cluster in its own GPUs.
+    pub(crate) own_gpus: OwnGpus,
+    /// What was submitted so far, finished or not.
+    submitted: SmallVec<[Demand; 1]>,
+}
+
+impl Ideal {
+    /// `T_ID` in seconds for a budget, else for all that was submitted so far.
+    pub(crate) fn time_s(
+        &self,
+        budget: Option<&[Demand]>,
+        reading: TIdReading,
+        share: FairShare,
+    ) -> f64 {
+        let n_avg = share.n_avg;
+        let own_gpus = self.own_gpus.scaled(share.part);
+        let phases = budget.unwrap_or(&self.submitted);
+        match self.waits_for {
+            Stopping::All => ideal_time(reading, phases, &own_gpus, n_avg),
+            Stopping::First => ideal_time_first(reading, &self.submitted, &own_gpus, n_avg),
+        }
+    }
+}
+
 /// An app during a run.
 #[derive(Clone, Debug)]
 pub(crate) struct AppRun {
     pub(crate) arrival_us: i64,
-    /// Which of its jobs it waits for.
-    pub(crate) waits_for: Stopping,
+    pub(crate) ideal: Ideal,
     /// Most GPUs that it may hold.
     pub(crate) cap: u32,
-    /// The cluster in its own GPUs.
-    pub(crate) own_gpus: OwnGpus,
     /// Jobs without a final state.
     pub(crate) unfinished: u32,
     /// Those of them that can run and need GPUs for it: while there are some, the app is active.
@@ -41,8 +67,6 @@ pub(crate) struct AppRun {
     pub(crate) expired: u32,
     /// How it was last counted in [`super::Tally`]: wants more, holds some.
     pub(crate) counted: (bool, bool),
-    /// What was submitted so far, finished or not.
-    submitted: SmallVec<[Demand; 1]>,
     /// App- and GPU-microseconds of contention and capacity when it arrived.
     pub(crate) areas_then: (Sum, Sum),
     pub(crate) share: FairShare,
@@ -66,9 +90,8 @@ impl AppRun {
     pub(crate) fn new(spec: &AppSpec, waits_for: Stopping, own_gpus: OwnGpus) -> Self {
         Self {
             arrival_us: spec.arrival_us,
-            waits_for,
+            ideal: Ideal { waits_for, own_gpus, submitted: SmallVec::new() },
             cap: spec.max_gpus,
-            own_gpus,
             unfinished: spec.jobs,
             unfinished_gpu: 0,
             open: SmallVec::new(),
@@ -76,7 +99,6 @@ impl AppRun {
             gpus: 0,
             expired: 0,
             counted: (false, false),
-            submitted: SmallVec::new(),
             areas_then: (Sum::default(), Sum::default()),
             share: FairShare { n_avg: 1.0, gpus: 1.0, part: 1.0 },
             first_gpu_us: None,
@@ -117,14 +139,14 @@ impl AppRun {
         let work_gpu_s = spec.work_gpu_us / 1e6;
         let gpus = spec.profile.pace(spec.max.min(self.cap), spec.gang) * spec.share();
         let new = Demand { work_gpu_s, gpus, longest_s: work_gpu_s / gpus };
-        match (self.waits_for, self.submitted.first_mut()) {
+        match (self.ideal.waits_for, self.ideal.submitted.first_mut()) {
             // Jobs that all run at once are one phase.
             (Stopping::All, Some(all)) => {
                 all.work_gpu_s += new.work_gpu_s;
                 all.gpus = (all.gpus + new.gpus).min(f64::from(self.cap));
                 all.longest_s = all.longest_s.max(new.longest_s);
             }
-            _ => self.submitted.push(new),
+            _ => self.ideal.submitted.push(new),
         }
     }
 
@@ -144,22 +166,6 @@ impl AppRun {
 
     /// True when a job that wants GPUs was submitted.
     pub(crate) fn has_submitted(&self) -> bool {
-        !self.submitted.is_empty()
-    }
-
-    /// `T_ID` in seconds for a budget, else for all that was submitted so far.
-    pub(crate) fn t_id_s(
-        &self,
-        budget: Option<&[Demand]>,
-        reading: TIdReading,
-        share: FairShare,
-    ) -> f64 {
-        let n_avg = share.n_avg;
-        let own_gpus = self.own_gpus.scaled(share.part);
-        let phases = budget.unwrap_or(&self.submitted);
-        match self.waits_for {
-            Stopping::All => ideal_time(reading, phases, &own_gpus, n_avg),
-            Stopping::First => ideal_time_first(reading, &self.submitted, &own_gpus, n_avg),
-        }
+        !self.ideal.submitted.is_empty()
     }
 }

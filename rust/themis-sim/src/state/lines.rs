@@ -40,8 +40,10 @@ impl Kind {
 const NONE: u32 = u32::MAX;
 
 /// The apps in want. Cost: O(log apps) a change.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Lines {
+    /// The first app of each line, by kind.
+    kinds: BTreeMap<Kind, Vec<u32>>,
     /// The line in which each app waits.
     of_app: Vec<u32>,
     /// Who waits in each.
@@ -52,30 +54,32 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    /// Nobody wants anything yet.
-    pub(crate) fn new(workload: &Workload, schedulers: &[Box<dyn AppScheduler>]) -> Self {
-        // Lines of each kind, and a job in each.
-        let mut kinds: BTreeMap<Kind, Vec<(u32, &JobSpec)>> = BTreeMap::new();
-        let mut lines = 0;
-        let mut line = |app: &AppSpec, scheduler: &dyn AppScheduler| {
-            if app.jobs != 1 || !scheduler.is_plain() {
-                return NONE;
-            }
-            let job = &workload.jobs[app.first_job as usize];
-            let of_kind = kinds.entry(Kind::of(app, job)).or_default();
-            let is_like =
-                |other: &JobSpec| (&other.profile, &other.speeds) == (&job.profile, &job.speeds);
-            if let Some((line, _)) = of_kind.iter().find(|(_, other)| is_like(other)) {
-                return *line;
-            }
-            of_kind.push((lines, job));
-            lines += 1;
-            lines - 1
+    /// None of so many apps has come yet.
+    pub(crate) fn new(apps: usize) -> Self {
+        Self { of_app: vec![NONE; apps], ..Self::default() }
+    }
+
+    /// Finds the line of an app that has come; apps come in their order.
+    pub(crate) fn join(&mut self, workload: &Workload, app: u32, scheduler: &dyn AppScheduler) {
+        let spec = &workload.apps[app as usize];
+        if spec.jobs != 1 || !scheduler.is_plain() {
+            return;
+        }
+        let job_of = |app: u32| &workload.jobs[workload.apps[app as usize].first_job as usize];
+        let job = job_of(app);
+        let is_like = |first: &u32| {
+            let other = job_of(*first);
+            (&other.profile, &other.speeds) == (&job.profile, &job.speeds)
         };
-        let apps = workload.apps.iter().zip(schedulers);
-        let of_app: Vec<u32> = apps.map(|(app, scheduler)| line(app, &**scheduler)).collect();
-        let waiting = vec![BTreeSet::new(); lines as usize];
-        Self { of_app, waiting, apart: BTreeSet::new() }
+        let of_kind = self.kinds.entry(Kind::of(spec, job)).or_default();
+        self.of_app[app as usize] = if let Some(first) = of_kind.iter().find(|first| is_like(first))
+        {
+            self.of_app[*first as usize]
+        } else {
+            of_kind.push(app);
+            self.waiting.push(BTreeSet::new());
+            self.waiting.len() as u32 - 1
+        };
     }
 
     /// Moves an app that wanted GPUs and had some, or not, to where it belongs now.
@@ -158,8 +162,10 @@ mod tests {
         workload.apps[4].jobs = 2;
         let rules = SchedulerRules::default();
         let scheduler = |app: &AppSpec| app.stopping.scheduler(&rules, app.max_gpus, None);
-        let schedulers: Vec<_> = workload.apps.iter().map(scheduler).collect();
-        let mut lines = Lines::new(&workload, &schedulers);
+        let mut lines = Lines::new(workload.apps.len());
+        for (number, app) in (0..).zip(&workload.apps) {
+            lines.join(&workload, number, &*scheduler(app));
+        }
         let (gone, waits, runs) = ((false, false), (true, false), (true, true));
         let shown = |lines: &Lines| {
             let each = lines.lines().map(|line| line.iter().copied().collect::<Vec<_>>());

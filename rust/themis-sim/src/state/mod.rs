@@ -5,7 +5,7 @@ mod job_run;
 mod lines;
 mod rooms;
 
-pub(crate) use app_run::{AppRun, FairShare};
+pub(crate) use app_run::{AppRun, FairShare, Ideal};
 pub(crate) use job_run::{JobPhase, JobRun};
 pub(crate) use lines::Lines;
 
@@ -17,13 +17,14 @@ use crate::cause::EndedBy;
 use crate::contention::Contention;
 use crate::lease_clock::LeaseClock;
 use crate::level::Level;
+use crate::living::Living;
 use crate::log::Recorder;
 use crate::promise::Reservation;
 use crate::queue::{Ends, Expiries};
 use crate::quotas::Quotas;
 use crate::settings::Settings;
 use crate::tenure::Tenures;
-use crate::workload::{AppSpec, JobSpec, Workload};
+use crate::workload::{JobSpec, Workload};
 use themis_core::app::{Demand, OwnGpus};
 use themis_core::cluster::Topology;
 use themis_core::fairness::TIdReading;
@@ -45,10 +46,16 @@ pub(crate) struct State<'w> {
     pub(crate) settings: Settings,
     pub(crate) topology: Arc<Topology>,
     pub(crate) now_us: i64,
-    pub(crate) jobs: Vec<JobRun>,
-    pub(crate) apps: Vec<AppRun>,
+    /// Those of the apps below.
+    pub(crate) jobs: Living<JobRun>,
+    /// From their arrivals to the end of the instant at which they are over.
+    pub(crate) apps: Living<AppRun>,
     /// One an app.
-    pub(crate) schedulers: Vec<Box<dyn AppScheduler>>,
+    pub(crate) schedulers: Living<Box<dyn AppScheduler>>,
+    /// Those from outside of apps that are still to come.
+    agents: Agents,
+    /// Apps that this instant was the last for.
+    pub(crate) over: Vec<u32>,
     /// (app, what moved) that a listening scheduler has not heard of yet.
     pub(crate) moves: Vec<(u32, Move)>,
     /// Apps that arrived, want GPUs some day, and are not finished; by number.
@@ -88,32 +95,19 @@ impl<'w> State<'w> {
         workload: &'w Workload,
         cluster: &Cluster,
         settings: Settings,
-        mut agents: Agents,
+        agents: Agents,
     ) -> Self {
         let topology = Arc::clone(cluster.topology());
-        let cap = |spec: &JobSpec| workload.apps[spec.app as usize].max_gpus;
-        let jobs = workload.jobs.iter().map(|spec| JobRun::new(spec, cap(spec), &topology));
-        let jobs = jobs.collect();
-        let rules = &settings.schedulers;
-        let native = |app: &AppSpec| app.stopping.scheduler(rules, app.max_gpus, app.target_loss);
-        let mut scheduler =
-            |(n, app): (u32, &AppSpec)| agents.remove(&n).unwrap_or_else(|| native(app));
-        let schedulers: Vec<_> = (0..).zip(&workload.apps).map(&mut scheduler).collect();
-        let apps = workload.apps.iter().zip(&schedulers);
-        let own_gpus = |app: &AppSpec| {
-            let jobs = app.job_ids().map(|job| &workload.jobs[job as usize].speeds);
-            OwnGpus::of(&topology, jobs)
-        };
-        let apps = apps
-            .map(|(spec, scheduler)| AppRun::new(spec, scheduler.waits_for(), own_gpus(spec)))
-            .collect();
-        let mut state = Self {
+        let (apps, jobs) = (workload.apps.len(), workload.jobs.len());
+        Self {
             workload,
             settings,
             now_us: 0,
-            jobs,
-            apps,
-            schedulers,
+            jobs: Living::new(jobs),
+            apps: Living::new(apps),
+            schedulers: Living::new(apps),
+            agents,
+            over: Vec::new(),
             moves: Vec::new(),
             active: Vec::new(),
             waiting: BTreeSet::new(),
@@ -132,13 +126,38 @@ impl<'w> State<'w> {
             expiries: Expiries::default(),
             departures: BTreeSet::new(),
             reservation: None,
-            log: Recorder::default(),
+            log: Recorder::new(apps, jobs),
             topology,
-        };
-        for app in 0..workload.apps.len() as u32 {
-            state.apps[app as usize].unfinished_gpu = state.gpu_jobs(app).count() as u32;
         }
-        state
+    }
+
+    /// Takes in an app with its jobs.
+    pub(crate) fn admit(&mut self, app: u32) {
+        let spec = &self.workload.apps[app as usize];
+        let native =
+            || spec.stopping.scheduler(&self.settings.schedulers, spec.max_gpus, spec.target_loss);
+        let scheduler = self.agents.remove(&app).unwrap_or_else(native);
+        let jobs = spec.job_ids().map(|job| (job, &self.workload.jobs[job as usize]));
+        let own_gpus = OwnGpus::of(&self.topology, jobs.clone().map(|(_, job)| &job.speeds));
+        let mut run = AppRun::new(spec, scheduler.waits_for(), own_gpus);
+        run.unfinished_gpu = self.gpu_jobs(app).count() as u32;
+        if let Some(lines) = &mut self.lines {
+            lines.join(self.workload, app, &*scheduler);
+        }
+        self.apps.enter(app, run);
+        self.schedulers.enter(app, scheduler);
+        for (number, job) in jobs {
+            self.jobs.enter(number, JobRun::new(job, spec.max_gpus, &self.topology));
+        }
+    }
+
+    /// Lets go of an app that is over, and of its jobs.
+    pub(crate) fn dismiss(&mut self, app: u32) {
+        self.apps.leave(app);
+        self.schedulers.leave(app);
+        for job in self.workload.apps[app as usize].job_ids() {
+            self.jobs.leave(job);
+        }
     }
 
     /// The jobs of an app that can run on this cluster and need GPUs for it.
@@ -367,6 +386,7 @@ impl<'w> State<'w> {
             }
         }
         self.apps[app as usize].end_us = Some(self.now_us);
+        self.over.push(app);
     }
 
     /// Brings the count of GPUs up to what the cluster has now.
@@ -395,6 +415,6 @@ impl<'w> State<'w> {
     /// The same in any reading.
     pub(crate) fn t_id_read_s(&self, app: u32, reading: TIdReading, share: FairShare) -> f64 {
         let budget: Option<&[Demand]> = self.schedulers[app as usize].budget();
-        self.apps[app as usize].t_id_s(budget, reading, share)
+        self.apps[app as usize].ideal.time_s(budget, reading, share)
     }
 }
