@@ -44,7 +44,7 @@ def test_into_the_core(meter: Meter, jobs: int) -> None:
 
     def cross() -> tuple[CoreColumns, _core.Workload]:
         columns = workload_columns(workload, there, {}, claims(apps, Settings(), 0))
-        return columns, columns.core(columns.apps)
+        return columns, columns.core()
 
     columns, core = meter.time("workload into the core", "jobs", jobs, cross, rounds=5)
     assert core.jobs == jobs
@@ -71,7 +71,7 @@ def test_out_of_the_core(meter: Meter, monkeypatch: pytest.MonkeyPatch, jobs: in
         "event log into frames",
         "jobs",
         jobs,
-        lambda: result_frames(logs[0], workload, there, speeds),
+        lambda: result_frames(dict(logs[0]), workload, there, speeds),
         rounds=5,
     )
     assert frames["jobs"].get_column("end_s").equals(whole.jobs.get_column("end_s"))

@@ -303,7 +303,9 @@ class Agent:
         return None
 
     def least(self, app: AppView, *, whole: bool) -> Least:
-        """Return the work that no schedule avoids: asked after the run, for `rho_floor`.
+        """Return the work that no schedule avoids, for `rho_floor`.
+
+        Asked when the app is over, or the run.
 
         By default what was done of jobs that ended, and all work of the others; with
         `ends_with_first` any one of the jobs.

@@ -67,13 +67,13 @@ class CoreColumns:
     tenants: dict[str, list[Any]]
     notes: tuple[str, ...]
 
-    def core(self, apps: Columns) -> _core.Workload:
-        """Return the workload of the compiled core with these columns of apps."""
+    def core(self) -> _core.Workload:
+        """Return the workload of the compiled core, which has a copy of the columns."""
         from themis import _core  # noqa: PLC0415 - loaded when something runs
 
         profiles = self.slowdowns, self.scaling
         speeds = self.speeds.table, self.speeds.mixes
-        return _core.Workload(apps, self.jobs, *profiles, *speeds, self.tenants)
+        return _core.Workload(self.apps, self.jobs, *profiles, *speeds, self.tenants)
 
 
 def workload_columns(
@@ -178,16 +178,14 @@ def jobs_by_app(workload: Workload) -> pl.DataFrame:
 
     Beside it stand the `gpu_types` of the app. A job without a profile has that of its app.
     """
-    order = workload.apps.select(
-        "app_id",
-        pl.int_range(pl.len(), dtype=pl.Int64).alias("app"),
-        "gpu_types",
-        app_profile="profile",
-    )
-    return (
-        workload.jobs.join(order, on="app_id", how="left", maintain_order="left")
-        .with_columns(pl.coalesce("profile", "app_profile").alias("profile"))
-        .drop("app_profile")
+    # Jobs stand in the order of their apps, each of which has some: a join on the ids of a million
+    # would take 170 MiB.
+    app = workload.jobs.get_column("app_id").rle_id().cast(pl.Int64).set_sorted()
+    of_app = workload.apps.select(pl.col("gpu_types", "profile").gather(app))
+    return workload.jobs.with_columns(
+        of_app.get_column("gpu_types"),
+        app=app,
+        profile=pl.coalesce("profile", of_app.get_column("profile")),
     )
 
 

@@ -44,7 +44,7 @@ _ENDS = {
 
 
 def result_frames(
-    log: Mapping[str, Any],
+    log: dict[str, Any],
     workload: Workload,
     cluster: Cluster,
     speeds: JobSpeeds,
@@ -56,7 +56,8 @@ def result_frames(
     Parameters
     ----------
     log
-        What :func:`themis.simulate` returned for this workload and cluster.
+        What :func:`themis.simulate` returned for this workload and cluster; its tables are taken
+        out of it, since both together would be twice the result.
     speeds
         Of the jobs there.
     has_horizon
@@ -65,14 +66,15 @@ def result_frames(
     specs = jobs_by_app(workload)
     end_s = log["end_us"] / _US
     cut = "cut off by the horizon" if has_horizon else "the policy never served it"
-    jobs = _jobs(log["jobs"], specs, cluster, speeds, cut)
+    jobs = _jobs(log.pop("jobs"), specs, cluster, speeds, cut)
+    of_apps = jobs.with_columns(specs["app"])
     return {
-        "apps": _apps(log["apps"], workload.apps, jobs.with_columns(specs["app"]), end_s, cut),
+        "apps": _apps(log.pop("apps"), workload.apps, of_apps, end_s, cut),
         "jobs": jobs,
-        "leases": _leases(log["leases"], workload.apps, cluster),
-        "auctions": _auctions(log["auctions"]),
-        "usage": _usage(log["usage"]),
-        "capacity": _capacity(log["capacity"], cluster),
+        "leases": _leases(log.pop("leases"), workload.apps, cluster),
+        "auctions": _auctions(log.pop("auctions")),
+        "usage": _usage(log.pop("usage")),
+        "capacity": _capacity(log.pop("capacity"), cluster),
     }
 
 
@@ -109,19 +111,14 @@ def _jobs(
         lost_gpu_s=pl.Series(columns["lost_gpu_us"] / _US),
     )
     told = pl.Series(columns["reasons"], dtype=pl.String).gather(columns["reason"])
-    reason = (
-        pl.when(told != "")
-        .then(told)
-        .when(pl.col("state") == "infeasible")
-        .then(_too_few(specs, cluster))
-        .when(pl.col("state") == "unfinished")
-        .then(pl.lit(cut))
-    )
-    return table.with_columns(reason=reason)
+    too_few = ((state == "infeasible") & (told == "")).arg_true()
+    told = told.scatter(too_few, _too_few(specs[too_few], cluster))
+    unfinished = pl.when(pl.col("state") == "unfinished").then(pl.lit(cut))
+    return table.with_columns(reason=pl.when(told != "").then(told).otherwise(unfinished))
 
 
-def _too_few(specs: pl.DataFrame, cluster: Cluster) -> pl.Expr:
-    """Say of which GPU types there are not enough for a job."""
+def _too_few(specs: pl.DataFrame, cluster: Cluster) -> pl.Series:
+    """Say of which GPU types there are not enough for each of some jobs."""
     sizes = {
         name: int(gpus)
         for name, gpus in cluster.machines.group_by("gpu_type")
@@ -136,9 +133,12 @@ def _too_few(specs: pl.DataFrame, cluster: Cluster) -> pl.Expr:
         there.append(sum(of_types) if mixes else max(of_types, default=0))
         words = f" of type {wanted}" if sum(of_types) < cluster.gpus else ""
         texts.append(words if mixes or len(of_types) < 2 else f"{words}, all of one type")  # noqa: PLR2004
-    known = different.with_columns(text=pl.Series(texts), there=pl.Series(there))
+    known = different.with_columns(
+        text=pl.Series(texts, dtype=pl.String), there=pl.Series(there, dtype=pl.Int64)
+    )
     found = kinds.join(known, on=kinds.columns, nulls_equal=True, maintain_order="left")
-    return pl.format("needs {} GPUs{}, the cluster has {}", "gang_size", *found["text", "there"])
+    what = pl.format("needs {} GPUs{}, the cluster has {}", "gang_size", *found["text", "there"])
+    return specs.select(what).to_series()
 
 
 def _apps(
@@ -251,13 +251,13 @@ def gpu_time_by_type(
     from 0 to the end; None for a run of no time.
     """
     kinds = cluster.machines.select("machine", "gpu_type", there="gpus")
-    held = leases.join(kinds, on="machine", how="left", maintain_order="left")
     used = pl.col("gpus") * pl.col("gpu_milli") / WHOLE_MILLI
-    held = held.select("gpu_type", gpu_s=used * (pl.col("end_s") - pl.col("start_s")))
+    held = leases.select("machine", gpu_s=used * (pl.col("end_s") - pl.col("start_s")))
+    held = held.join(kinds, on="machine", how="left", maintain_order="left")
     found = {}
     for kind in cluster.gpu_types:
         gpus = int(kinds.filter(gpu_type=kind).get_column("there").sum())
-        gpu_s = math.fsum(held.filter(gpu_type=kind).get_column("gpu_s").to_list())
+        gpu_s = math.fsum(held.filter(gpu_type=kind).get_column("gpu_s"))
         share = gpu_s / (gpus * end_s) if end_s > 0 else None
         found[kind] = {"gpus": gpus, "gpu_s": gpu_s, "utilisation": share}
     return found

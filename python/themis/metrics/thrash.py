@@ -19,6 +19,9 @@ _HOUR_US = 3_600_000_000
 _ONE_JOB = 1 << 32
 """Jobs and GPUs are counted in one number; no app has so many GPUs."""
 
+_APPS_AT_ONCE = 1 << 18
+"""Apps looked at together: a join on the ids of a million takes 170 MiB."""
+
 Integers = npt.NDArray[np.integer[Any]]
 
 
@@ -62,12 +65,20 @@ def longest_waits(
     end_us = _us_of(run_span(apps, usage)[1])
     never = (pl.col("state") == "killed") & pl.col("end_s").is_null()
     works = jobs.filter((pl.col("gang_size") > 0) & (pl.col("state") != "infeasible") & ~never)
-    ends = pl.coalesce(_us("end_s"), pl.lit(end_us))
-    app, at, change = _changes(
-        apps,
-        works.select("app_id", _us("submit_s"), ends, change=_ONE_JOB),
-        leases.select("app_id", _us("start_s"), _us("end_s"), change=pl.col("gpus").cast(pl.Int64)),
-    )
+    works = works.select("app_id", "submit_s", "end_s", change=pl.lit(_ONE_JOB))
+    holds = leases.select("app_id", "start_s", "end_s", change=pl.col("gpus").cast(pl.Int64))
+    longest = np.full(apps.height, -1, dtype=np.int64)
+    numbers = apps.select("app_id", app=pl.int_range(pl.len(), dtype=pl.Int32))
+    for some in numbers.iter_slices(_APPS_AT_ONCE):
+        _find_longest(longest, *_changes(some, end_us, works, holds))
+    wait_us = pl.Series(longest)
+    wait_s = wait_us.set(wait_us < 0, None) / 1e6
+    ideal = pl.when(pl.col("t_id_s") > 0).then("t_id_s")
+    return apps.select("app_id", wait_s=wait_s, ratio=wait_s / ideal)
+
+
+def _find_longest(longest: Integers, app: Integers, at: Integers, change: Integers) -> None:
+    """Set the longest waits of the apps of some changes."""
     # What an app opens it closes, and what it gets it gives back: its sum ends at 0, where that of
     # the next begins.
     has = np.cumsum(change)
@@ -76,22 +87,21 @@ def longest_waits(
     waits = (has >= _ONE_JOB) & (has % _ONE_JOB == 0)
     lasts = np.where(waits, np.diff(at, append=0), 0)
     begins = np.flatnonzero(waits & ~np.roll(waits, 1))
-    longest = np.full(apps.height, -1, dtype=np.int64)
     if begins.size:
         np.maximum.at(longest, app[begins], np.add.reduceat(lasts, begins))
-    wait_us = pl.Series(longest)
-    wait_s = wait_us.set(wait_us < 0, None) / 1e6
-    ideal = pl.when(pl.col("t_id_s") > 0).then("t_id_s")
-    return apps.select("app_id", wait_s=wait_s, ratio=wait_s / ideal)
 
 
-def _changes(apps: pl.DataFrame, *spans: pl.DataFrame) -> tuple[Integers, Integers, Integers]:
+def _changes(
+    apps: pl.DataFrame, end_us: int, *spans: pl.DataFrame
+) -> tuple[Integers, Integers, Integers]:
     """Return app number, time and change, by app and time, of spans (app_id, from, to, change)."""
-    numbers = apps.select("app_id", app=pl.int_range(pl.len(), dtype=pl.Int32))
     columns: list[tuple[Integers, ...]] = []
     for rows in spans:
-        table = rows.join(numbers, on="app_id", maintain_order="left").drop("app_id")
-        begin, end, change, app = (column.to_numpy() for column in table.iter_columns())
+        since, until = rows.columns[1:3]
+        table = rows.join(apps, on="app_id").select(
+            "app", _us(since), pl.coalesce(_us(until), pl.lit(end_us)), "change"
+        )
+        app, begin, end, change = (column.to_numpy() for column in table.iter_columns())
         columns += [(app, begin, change), (app, end, -change)]
     app, at, change = (np.concatenate(column) for column in zip(*columns, strict=True))
     order = np.lexsort((at, app))
@@ -104,27 +114,14 @@ def repeats(jobs: pl.DataFrame, leases: pl.DataFrame) -> pl.DataFrame:
     `times` is how often an allocation came back between two submissions or ends of jobs, `states`
     how many allocations took turns.
     """
-    end = pl.col("gpu_first") + pl.col("gpus")
-    leases = leases.with_columns(gpu=pl.int_ranges("gpu_first", end)).explode(
-        "gpu", empty_as_null=False
-    )
-    mark = pl.struct("app_id", "machine", "gpu").hash(0).reinterpret(signed=True)
-    over = leases.filter(pl.col("ended_by") != "horizon")
-    changes = pl.concat(
-        [leases.select(at=_us("start_s"), mark=mark), over.select(at=_us("end_s"), mark=-mark)]
-    )
-    states = (
-        changes.group_by("at")
-        .agg(pl.col("mark").sum())
-        .sort("at")
-        .with_columns(state=pl.col("mark").cum_sum())
-    ).filter(pl.col("mark") != 0)
-    events = (
-        jobs.select(at=pl.concat_list(_us("submit_s"), _us("end_s"))).explode("at").drop_nulls()
-    )
-    quiet = events.group_by("at").len().sort("at").select("at", since="at")
+    since = pl.col("since")
+    events = pl.concat([jobs.select(at=_us("submit_s")), jobs.select(at=_us("end_s"))])
+    quiet = events.drop_nulls().sort("at").select("at", since="at")
     found = (
-        states.join_asof(quiet, on="at")
+        _states(leases)
+        .join_asof(quiet, on="at")
+        # Most states stand alone, so that nothing comes back.
+        .filter((since == since.shift(1)) | (since == since.shift(-1)))
         .group_by("since")
         .agg(
             times=pl.len() - pl.col("state").n_unique(),
@@ -142,6 +139,40 @@ def repeats(jobs: pl.DataFrame, leases: pl.DataFrame) -> pl.DataFrame:
             states="states",
         )
     )
+
+
+def _states(leases: pl.DataFrame) -> pl.DataFrame:
+    """Return (at, state) of the instants at which what apps hold changes; equal states are equal.
+
+    A state is the sum of the marks of the GPUs held, a mark a hash of app and machine times one of
+    the GPU's index: so that of a lease is a difference of two sums, and takes no row for each GPU.
+    """
+    at, mark = _marks(leases)
+    order = np.argsort(at, kind="stable")
+    at, mark = at[order], mark[order]
+    begins = np.flatnonzero(np.diff(at, prepend=-1))
+    mark = np.add.reduceat(mark, begins) if begins.size else mark
+    changed = mark != 0
+    return pl.DataFrame({"at": at[begins][changed], "state": np.cumsum(mark)[changed]})
+
+
+def _marks(leases: pl.DataFrame) -> tuple[Integers, Integers]:
+    """Return the instants at which leases begin and end, and the change of the state then."""
+    begin, end, over, first, gpus, owner = (
+        column.to_numpy()
+        for column in leases.select(
+            _us("start_s"),
+            _us("end_s"),
+            pl.col("ended_by") != "horizon",
+            "gpu_first",
+            "gpus",
+            pl.struct("app_id", "machine").hash(0).alias("owner"),
+        ).iter_columns()
+    )
+    indices = pl.int_range(int((first + gpus).max(initial=0)), eager=True).hash(0).to_numpy()
+    upto = np.concatenate((np.zeros(1, dtype=np.uint64), np.cumsum(indices)))
+    mark = (owner * (upto[first + gpus] - upto[first])).view(np.int64)
+    return np.concatenate((begin, end[over])), np.concatenate((mark, -mark[over]))
 
 
 def _us(column: str) -> pl.Expr:

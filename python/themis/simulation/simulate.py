@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 import polars as pl
 
@@ -11,7 +12,7 @@ from themis import _core
 from themis.agents.agent import Agent, Agents
 from themis.agents.driver import anew, choose_agents, drivers
 from themis.auditing import audit as audit_result
-from themis.boundary.claims import claims, notes_of_lies, with_lies
+from themis.boundary.claims import Claims, claims, notes_of_lies, with_lies
 from themis.boundary.columns import workload_columns
 from themis.boundary.event_log import gpu_time_by_type, result_frames
 from themis.cluster.cluster import Cluster
@@ -103,42 +104,27 @@ def simulate(  # noqa: PLR0913 - the contract's signature
         raise ScenarioError(f"cluster is {cluster!r}: expected a Cluster, as of Cluster.parse")
     name, own = choose_policy(policy)
     checked = Settings.parse(settings)
-    rules = core_settings(checked, _checked_seed(seed))
+    rules = _Rules(name, checked, core_settings(checked, _checked_seed(seed)))
     ids = workload.apps.get_column("app_id")
     claimed = claims(ids, checked, seed)
     owners = read_tenants(tenants)
-    columns = workload_columns(workload, cluster, profiles or {}, claimed, owners)
     chosen = choose_agents(agents, workload)
     others = {} if checked.liars is None else anew(agents, chosen, workload)
-    core = columns.core(columns.apps)
-    if progress is not None:
-        progress(0, core.jobs, 0.0)
-    asked = drivers(chosen, workload, columns)
-    player = _player(name, own, workload, cluster, checked)
-    log = _core.simulate(cluster.core, core, player, rules, _in_seconds(progress), asked)
-    if progress is not None:
-        progress(core.jobs, core.jobs, log["end_us"] / _US)
-    log_end_s = log["end_us"] / _US
-    has_horizon = checked.horizon_s is not None
-    frames = result_frames(log, workload, cluster, columns.speeds, has_horizon=has_horizon)
-    honest = None
+    inputs = Inputs(
+        workload, cluster, dict(profiles or {}), own, agents=bool(chosen), tenants=owners
+    )
+    played = _play(inputs, rules, claimed, chosen, progress)
+    frames, honest = played.frames, None
     if checked.liars is not None:
-        true = {**columns.apps, **claims(ids, checked, seed, honest=True).columns()}
-        again = columns.core(true)
-        asked = drivers(others, workload, columns)
-        player = _player(name, own, workload, cluster, checked)
-        log = _core.simulate(cluster.core, again, player, rules, None, asked)
-        again_frames = result_frames(
-            log, workload, cluster, columns.speeds, has_horizon=has_horizon
-        )
-        honest = again_frames["apps"]
+        truth = claims(ids, checked, seed, honest=True)
+        honest = _play(inputs, rules, truth, others, None).frames["apps"]
     frames["apps"] = with_lies(frames["apps"], claimed, honest)
     manifest = {
         "schema_version": RESULT_SCHEMA_VERSION,
         "themis_version": _core.__version__,
         "policy": name,
         "seed": seed,
-        "end_s": log["end_us"] / _US,
+        "end_s": played.end_s,
         "agents": len(chosen),
         "settings": checked.model_dump(),
         "cluster": cluster.describe(),
@@ -155,9 +141,9 @@ def simulate(  # noqa: PLR0913 - the contract's signature
         },
         "app_states": _counts(frames["apps"]["state"]),
         "job_states": _counts(frames["jobs"]["state"]),
-        "gpu_types": gpu_time_by_type(frames["leases"], cluster, log_end_s),
+        "gpu_types": gpu_time_by_type(frames["leases"], cluster, played.end_s),
         "notes": [
-            *columns.notes,
+            *played.notes,
             *notes_of_tenants(owners, workload),
             *_notes_of_agents(chosen),
             *_notes_of_policy(name, own, workload, checked),
@@ -166,9 +152,6 @@ def simulate(  # noqa: PLR0913 - the contract's signature
             *notes_of_run(frames),
         ],
     }
-    inputs = Inputs(
-        workload, cluster, dict(profiles or {}), own, agents=bool(chosen), tenants=owners
-    )
     result = Result(frames=frames, manifest=manifest, inputs=inputs)
     if audit:
         report = audit_result(result)
@@ -177,13 +160,55 @@ def simulate(  # noqa: PLR0913 - the contract's signature
     return result
 
 
+class _Rules(NamedTuple):
+    """The name of a policy, the settings, and these as the core takes them."""
+
+    policy: str
+    settings: Settings
+    core: Mapping[str, object]
+
+
+class _Played(NamedTuple):
+    """The tables of one run, when it ended, and what a reader should know of its inputs."""
+
+    frames: dict[str, pl.DataFrame]
+    end_s: float
+    notes: tuple[str, ...]
+
+
+def _play(
+    inputs: Inputs,
+    rules: _Rules,
+    claimed: Claims,
+    agents: Mapping[str, Agent],
+    progress: Progress | None,
+) -> _Played:
+    """Columns in, frames out; what has been turned into something else is not kept beside it."""
+    workload, cluster = inputs.workload, inputs.cluster
+    columns = workload_columns(workload, cluster, inputs.profiles, claimed, inputs.tenants)
+    core, asked = columns.core(), drivers(agents, workload, columns)
+    speeds, notes = columns.speeds, columns.notes
+    del columns  # 150 bytes a job, as what follows
+    if progress is not None:
+        progress(0, core.jobs, 0.0)
+    player = _player(rules.policy, inputs.policy, workload, cluster, rules.settings)
+    log = _core.simulate(cluster.core, core, player, rules.core, _in_seconds(progress), asked)
+    del core
+    end_s = log["end_us"] / _US
+    if progress is not None:
+        progress(workload.jobs.height, workload.jobs.height, end_s)
+    has_horizon = rules.settings.horizon_s is not None
+    frames = result_frames(log, workload, cluster, speeds, has_horizon=has_horizon)
+    return _Played(frames, end_s, notes)
+
+
 def core_inputs(inputs: Inputs, settings: Settings, seed: int) -> _core.Workload:
     """Return a workload as the core takes it, with what its agents claim."""
     claimed = claims(inputs.workload.apps.get_column("app_id"), settings, seed)
     columns = workload_columns(
         inputs.workload, inputs.cluster, inputs.profiles, claimed, inputs.tenants
     )
-    return columns.core(columns.apps)
+    return columns.core()
 
 
 def _notes_of_agents(agents: Mapping[str, Agent]) -> list[str]:
