@@ -12,8 +12,9 @@ const NOWHERE: u32 = u32::MAX;
 pub(crate) struct Living<T> {
     /// Where in `values`, by number.
     places: Vec<u32>,
-    values: Vec<Option<T>>,
-    /// Places without a value.
+    /// What has gone stands until its place is used again.
+    values: Vec<T>,
+    /// Places of what has gone.
     free: Vec<u32>,
 }
 
@@ -25,29 +26,33 @@ impl<T> Living<T> {
 
     /// A number that is there from now on.
     pub(crate) fn enter(&mut self, number: u32, value: T) {
-        let place = self.free.pop().unwrap_or_else(|| {
-            self.values.push(None);
-            self.values.len() as u32 - 1
-        });
-        self.values[place as usize] = Some(value);
+        let next = self.values.len() as u32;
+        let place = self.free.pop().unwrap_or(next);
+        if place == next {
+            self.values.push(value);
+        } else {
+            self.values[place as usize] = value;
+        }
         self.places[number as usize] = place;
     }
 
     /// A number that is there no more.
-    pub(crate) fn leave(&mut self, number: u32) -> Option<T> {
+    pub(crate) fn leave(&mut self, number: u32) {
         let place = std::mem::replace(&mut self.places[number as usize], NOWHERE);
-        let left = self.values.get_mut(place as usize)?.take();
-        self.free.push(place);
-        left
+        if place != NOWHERE {
+            self.free.push(place);
+        }
     }
 
     /// The value of a number that is there.
+    #[inline]
     pub(crate) fn get(&self, number: usize) -> Option<&T> {
-        self.values.get(*self.places.get(number)? as usize)?.as_ref()
+        self.values.get(*self.places.get(number)? as usize)
     }
 
+    #[inline]
     fn get_mut(&mut self, number: usize) -> Option<&mut T> {
-        self.values.get_mut(*self.places.get(number)? as usize)?.as_mut()
+        self.values.get_mut(*self.places.get(number)? as usize)
     }
 }
 
@@ -62,12 +67,14 @@ const THERE: &str = "invariant: nobody asks for what has not come yet or has gon
 impl<T> Index<usize> for Living<T> {
     type Output = T;
 
+    #[inline]
     fn index(&self, number: usize) -> &T {
         self.get(number).expect(THERE)
     }
 }
 
 impl<T> IndexMut<usize> for Living<T> {
+    #[inline]
     fn index_mut(&mut self, number: usize) -> &mut T {
         self.get_mut(number).expect(THERE)
     }
@@ -84,8 +91,9 @@ mod tests {
             living.enter(number, number.to_string());
             assert_eq!(living[number as usize], number.to_string());
             if number >= 10 {
-                assert_eq!(living.leave(number - 10), Some((number - 10).to_string()));
-                assert_eq!(living.leave(number - 10), None);
+                living.leave(number - 10);
+                living.leave(number - 10);
+                assert_eq!(living.get(number as usize - 10), None);
             }
         }
         let there: Vec<usize> = (0..1001).filter(|number| living.get(*number).is_some()).collect();
