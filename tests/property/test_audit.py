@@ -14,6 +14,7 @@ import themis
 from themis.cluster.capacity import CAPACITY, CAUSES
 from themis.cluster.cluster import Cluster
 from themis.policies.catalogue import POLICIES
+from themis.schema.host import OF_GPU, OF_MACHINE
 
 TYPES = ("a", "b")
 PROFILES: dict[str, Any] = {
@@ -41,6 +42,11 @@ def clusters(draw: st.DrawFn) -> Cluster:
     if draw(st.booleans()):
         kinds = draw(st.lists(st.sampled_from(TYPES), min_size=(n := machines.height), max_size=n))
         machines = machines.with_columns(gpu_type=pl.Series(kinds))
+    if draw(st.booleans()):
+        amount = st.sampled_from([None, 0.0, 2.0, 5.0, 9.0])
+        for name in OF_MACHINE:
+            has = [draw(amount) for _ in range(machines.height)]
+            machines = machines.with_columns(pl.Series(name, has, dtype=pl.Float64))
     at = st.tuples(st.integers(0, machines.height - 1), st.sampled_from([-5.0, 0.0, 10.0, 12.0]))
     places = draw(st.lists(at, max_size=4, unique=True))
     causes = st.sampled_from(CAUSES)
@@ -72,6 +78,11 @@ def inputs(draw: st.DrawFn) -> Inputs:
         weight=pl.Series(weights, dtype=pl.Float64),
         tenant=pl.Series(owners, dtype=pl.String),
     )
+    table = load.jobs
+    if draw(st.booleans()):
+        for name in OF_GPU:
+            takes = [draw(st.sampled_from([None, 0.0, 0.5, 1.0, 2.5])) for _ in range(table.height)]
+            table = table.with_columns(pl.Series(name, takes, dtype=pl.Float64))
     costs = st.sampled_from([0.0, 2.0])
     options = {
         "policy": draw(st.sampled_from(["themis", *(policy.name for policy in POLICIES)])),
@@ -91,7 +102,7 @@ def inputs(draw: st.DrawFn) -> Inputs:
         "profiles": PROFILES,
         "tenants": draw(TENANTS),
     }
-    return themis.Workload(apps=apps, jobs=load.jobs), cluster, options
+    return themis.Workload(apps=apps, jobs=table), cluster, options
 
 
 @settings(

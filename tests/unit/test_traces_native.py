@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 from themis.errors import TraceError
+from themis.schema.host import OF_GPU
 from themis.synthetic import generate
 from themis.traces import read_trace
 from themis.workload.workload import Workload
@@ -195,10 +196,10 @@ def test_every_column(tmp_path: Path) -> None:
     text = (
         "job_id,arrival_s,gang_size,max_gpus,serial_time_s,app_id,user,tenant,profile,stopping,"
         "weight,gpu_types,app_max_gpus,target_loss,checkpoint_s,status,iterations,loss_a,loss_b,"
-        "loss_c,bracket,gpu_milli,mixes_types\n"
-        "j1,0,2,8,100,a,ann,t1,vgg16,first,2.5,A|B,6,0.2,30,done,1000,0.01,0.5,0.1,2,1000,false\n"
-        "j2,4,2,,50,a,ann,t1,resnet50,first,2.5,A|B,6,0.2,,,20,,,,,,\n"
-        "j3,9,1,1,7,,bob,,null,,,,,,,,,,,,,250,true\n"
+        "loss_c,bracket,gpu_milli,mixes_types,cpu_cores_per_gpu,memory_gib_per_gpu\n"
+        "j1,0,2,8,100,a,ann,t1,vgg16,first,2.5,A|B,6,0.2,30,done,1000,0.01,0.5,0.1,2,1000,false,4,32.5\n"
+        "j2,4,2,,50,a,ann,t1,resnet50,first,2.5,A|B,6,0.2,,,20,,,,,,,,\n"
+        "j3,9,1,1,7,,bob,,null,,,,,,,,,,,,,250,true,,8\n"
     )
     workload = table(tmp_path, text)
     assert workload.apps.rows() == [
@@ -223,9 +224,11 @@ def test_every_column(tmp_path: Path) -> None:
             2,
             1000,
             False,
+            4.0,
+            32.5,
         ),
-        ("j2", "a", 4.0, 50.0, 2, 2, "resnet50", None, None, 20.0, *[None] * 6),
-        ("j3", "j3", 9.0, 7.0, 1, 1, *[None] * 8, 250, True),
+        ("j2", "a", 4.0, 50.0, 2, 2, "resnet50", None, None, 20.0, *[None] * 8),
+        ("j3", "j3", 9.0, 7.0, 1, 1, *[None] * 8, 250, True, None, 8.0),
     ]
     workload.write(tmp_path / "again")
     assert read_trace(tmp_path / "again").equals(workload)
@@ -303,11 +306,11 @@ def test_written_tables_read_back_equal(tmp_path: Path, ending: str) -> None:
 
 @pytest.mark.parametrize("version", [1, 2, 3, 5])
 def test_tables_of_other_versions(tmp_path: Path, version: int) -> None:
-    """Version 1 had no caps and losses, 2 no fractions, 3 no mixes_types; a newer is not known."""
+    """Version 1 had no caps and losses, 2 no fractions, 3 no more; a newer is not known."""
     workload = generate("demo", apps=2)
     added = {"max_gpus", "target_loss", "iterations", "loss_a", "loss_b", "loss_c", "bracket"}
     added = (
-        {"mixes_types"}
+        {"mixes_types", *OF_GPU}
         | (set() if version > 2 else {"gpu_milli"})
         | (set() if version > 1 else added)
     )

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from themis.errors import TraceError
+from themis.schema.host import OF_GPU
 from themis.schema.workload import APPS, JOBS
 from themis.synthetic import generate
 from themis.traces import read_trace
@@ -51,6 +52,7 @@ def workload(*jobs: tuple[str, float, int, str], users: str = "") -> Workload:
             "bracket": [None] * len(jobs),
             "gpu_milli": [None] * len(jobs),
             "mixes_types": [None] * len(jobs),
+            **{name: [None] * len(jobs) for name in OF_GPU},
         },
         schema=JOBS,
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from themis.auditing import accounts, contention, fairness, of_gpus, quotas, states
+from themis.auditing import accounts, contention, fairness, hosts, of_gpus, quotas, states
 from themis.auditing.report import AuditReport, Finding
 from themis.auditing.run import Run
 from themis.cluster.cluster import Cluster
@@ -65,6 +65,11 @@ RULES = (
     Rule(of_gpus.causes_fit_the_policy),
     Rule(of_gpus.leases_end_on_time),
     Rule(of_gpus.apps_stay_below_their_caps, needs_workload=True),
+    Rule(
+        hosts.machines_have_what_their_gpus_take,
+        needs_workload=True,
+        needs_cluster=True,
+    ),
     Rule(quotas.tenants_stay_below_their_quotas),
     Rule(of_gpus.jobs_start_with_their_gang),
     Rule(of_gpus.gangs_are_whole),

@@ -10,12 +10,14 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from themis.auditing.room import most_gpus
 from themis.boundary.columns import jobs_by_app
 from themis.boundary.job_speeds import JobSpeeds, job_speeds
 from themis.cluster.cluster import Cluster
 from themis.policies.catalogue import POLICIES
 from themis.profiles import COLD_START, KnownProfiles, ProfileInput, read_profiles
 from themis.results.result import Result
+from themis.schema.host import different_needs
 from themis.schema.workload import WHOLE_MILLI
 from themis.workload.workload import Workload
 
@@ -263,19 +265,23 @@ class Run:
             asked_gpu_us=us("serial_time_s"),
             asked_milli=pl.col("gpu_milli").fill_null(WHOLE_MILLI),
         )
-        if self._speeds is None:
+        if self._speeds is None or self.cluster is None:
             unknown = pl.lit(None)
             jobs = jobs.with_columns(
                 speeds=0, fastest=unknown.cast(pl.Float64), room=unknown.cast(pl.Int64)
             )
             return jobs.drop("submit_us")
         row = self._speeds.row
-        since_us, most = self._most_gpus(self._speeds.table > 0, self._speeds.mixes)
-        at = np.searchsorted(since_us, jobs["submit_us"].to_numpy(), side="right") - 1
+        submit_us = jobs["submit_us"].to_numpy()
+        room = np.zeros(jobs.height, dtype=np.int64)
+        needs, need_of = different_needs(jobs_by_app(self.workload))
+        for number, takes in enumerate(needs):
+            which = np.flatnonzero(need_of == number)
+            since_us, most = most_gpus(self.cluster, self.machines, self._speeds, takes)
+            at = np.searchsorted(since_us, submit_us[which], side="right") - 1
+            room[which] = most[at, row[which]]
         return jobs.drop("submit_us").with_columns(
-            speeds=pl.Series(row),
-            fastest=pl.Series(self._speeds.fastest),
-            room=pl.Series(most[at, row]),
+            speeds=pl.Series(row), fastest=pl.Series(self._speeds.fastest), room=pl.Series(room)
         )
 
     def _within_quotas(self, jobs: pl.DataFrame) -> pl.DataFrame:
@@ -289,32 +295,6 @@ class Run:
         )
         room = pl.min_horizontal("room", "most")
         return most.sort("index").with_columns(room=room).drop("index", "tenant", "most")
-
-    def _most_gpus(self, allowed: _Truth, mixes: _Truth) -> tuple[_Whole, _Whole]:
-        """Return instants, and the most GPUs that a job could have at one time from each.
-
-        Failures by chance are left out. `allowed` types have the shape (rows, types), the GPUs
-        (instants, rows): of all allowed types together where a row mixes them.
-        """
-        if self.cluster is None:
-            raise AssertionError("invariant: the rule says that it needs the cluster")
-        start = self.machines.select("machine", at_us=-(2**62), gpus="has")
-        changes = self.cluster.capacity.select("machine", at_us=us("at_s"), gpus="gpus")
-        more = pl.col("gpus") - pl.col("gpus").shift(fill_value=0).over("machine")
-        steps = (
-            pl.concat([start.with_columns(pl.col("at_us").cast(pl.Int64)), changes])
-            .sort("machine", "at_us")
-            .with_columns(more=more)
-            .join(self.machines.select("machine", "type"), on="machine")
-        )
-        since_us, at = np.unique(steps["at_us"].to_numpy(), return_inverse=True)
-        gpus = np.zeros((len(since_us), allowed.shape[1]), dtype=np.int64)
-        np.add.at(gpus, (at, steps["type"].to_numpy()), steps["more"].to_numpy())
-        there = gpus.cumsum(axis=0)
-        of_rows = there @ allowed.T.astype(np.int64)
-        for row in np.flatnonzero(~mixes):
-            of_rows[:, row] = (there * allowed[row]).max(axis=1)
-        return since_us, np.maximum.accumulate(of_rows[::-1])[::-1]
 
     def speed(self, rows: pl.Series, types: pl.Series) -> pl.Series:
         """Return speeds on GPU types by number."""

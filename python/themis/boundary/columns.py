@@ -14,6 +14,7 @@ from themis.boundary.claims import Claims
 from themis.boundary.job_speeds import JobSpeeds, job_speeds
 from themis.cluster.cluster import Cluster
 from themis.profiles import COLD_START, ProfileInput, read_profiles
+from themis.schema.host import needed
 from themis.schema.workload import LOSS, STOPPING, WHOLE_MILLI
 from themis.workload.tenants import Tenant, names_of_tenants
 from themis.workload.workload import Workload
@@ -45,7 +46,8 @@ class CoreColumns:
         submit_us (int64), work_gpu_us (float64: on the fastest type that the job may use), gang and
         max (uint32), profile (uint32: row of `slowdowns`), speeds (uint32: row of `speeds.table`),
         checkpoint_us (int64; -1: the setting), iterations, loss_a, loss_b and loss_c (float64; NaN:
-        unknown), bracket (uint32; 0: none), gpu_milli (uint32), app by app.
+        unknown), bracket (uint32; 0: none), gpu_milli (uint32), needs (int64, shape (jobs, 2):
+        :func:`themis.schema.host.needed`), app by app.
     slowdowns
         S at slot, machine, rack, cluster: float64, shape (profiles, 4).
     scaling
@@ -125,6 +127,7 @@ def workload_columns(
             **{name: _numbers(jobs.get_column(name)) for name in ("iterations", *LOSS)},
             "bracket": jobs.get_column("bracket").fill_null(0).to_numpy().astype(np.uint32),
             "gpu_milli": _milli(jobs).to_numpy().astype(np.uint32),
+            "needs": needed(jobs),
         },
         slowdowns=np.array([known.slowdowns[name] for name in names], dtype=np.float64),
         scaling=[list(known.scaling.get(name, {}).items()) for name in names],

@@ -258,6 +258,9 @@ def _load_lines(load: LoadReport) -> Iterator[str]:
             at_s = load.bins_from_s + part.over_time.index(high) * load.bin_s
             peak = f"; most in {load.bin_s:,.0f} s: {high:.2f}, from {at_s:,.0f} s"
         yield f"offered load, {part.gpu_types} ({_count(part.gpus, 'GPU')}): {figure}{peak}"
+    for limit in load.host:
+        figure = "all jobs arrive at once" if limit.load is None else f"{limit.load:.2f}"
+        yield f"offered load, {limit.resource} ({limit.there:,.0f}): {figure}"
     if load.load is not None and not load.drains:
         yield (
             "the backlog cannot drain while jobs arrive: averages over a horizon depend on the "
@@ -269,7 +272,8 @@ def _load_lines(load: LoadReport) -> Iterator[str]:
     if load.infeasible:
         shown = ", ".join(load.infeasible[:_SHOWN_IDS])
         more = ", ..." if len(load.infeasible) > _SHOWN_IDS else ""
+        beside = ", or than its CPU cores or memory allow" if load.host else ""
         yield (
-            f"{_count(len(load.infeasible), 'job')} can never run (gang larger than the cluster, "
-            f"{load.infeasible_gpu_s:,.0f} GPU-seconds): {shown}{more}"
+            f"{_count(len(load.infeasible), 'job')} can never run (gang larger than the "
+            f"cluster{beside}, {load.infeasible_gpu_s:,.0f} GPU-seconds): {shown}{more}"
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -11,8 +12,17 @@ import numpy.typing as npt
 import polars as pl
 
 from themis.errors import ClusterError
+from themis.schema.host import OF_GPU, OF_MACHINE, different_needs, served
 
-__all__ = ["MAX_BINS", "ClusterSize", "LoadReport", "TimeBins", "TypeLoad", "offered_load"]
+__all__ = [
+    "MAX_BINS",
+    "ClusterSize",
+    "HostLoad",
+    "LoadReport",
+    "TimeBins",
+    "TypeLoad",
+    "offered_load",
+]
 
 
 class ClusterSize(Protocol):
@@ -24,7 +34,7 @@ class ClusterSize(Protocol):
 
     @property
     def machines(self) -> pl.DataFrame:
-        """One row a machine with gpu_type (String) and gpus (Int64)."""
+        """One row a machine: gpu_type (String), gpus (Int64); perhaps what limits it beside."""
 
 
 MAX_BINS = 60
@@ -100,6 +110,26 @@ class TypeLoad:
 
 
 @dataclass(frozen=True)
+class HostLoad:
+    """Load on the CPU cores or the memory of machines.
+
+    Parameters
+    ----------
+    resource
+        ``"cpu_cores"`` or ``"memory_gib"``.
+    there
+        What all machines have together.
+    load
+        What the feasible jobs take of it over their work, as a part of what there is while jobs
+        arrive; None when all arrive at once.
+    """
+
+    resource: str
+    there: float
+    load: float | None
+
+
+@dataclass(frozen=True)
 class LoadReport:
     """What a workload asks of a cluster; only jobs that can ever run are counted.
 
@@ -116,12 +146,16 @@ class LoadReport:
         GPU-seconds of work / (GPUs x `window_s`); None when all arrive at once.
     types
         The same for each set of GPU types that an app asks for, the whole cluster first.
+    host
+        The same for CPU cores and memory, where every machine is limited in them and jobs need
+        some.
     drains
         Whether every load is at most 1, so that queues need not grow while jobs arrive.
     drain_s
         Least seconds of full use that are left after the window.
     infeasible
-        Ids of the jobs whose gang is larger than the GPUs of its types, in canonical order.
+        Ids of the jobs whose gang is larger than the GPUs of its types that have the CPU cores and
+        memory that it needs, in canonical order.
     infeasible_gpu_s
         Their GPU-seconds.
     bin_s, bins_from_s
@@ -134,6 +168,7 @@ class LoadReport:
     window_s: float
     load: float | None
     types: tuple[TypeLoad, ...]
+    host: tuple[HostLoad, ...]
     drains: bool
     drain_s: float
     infeasible: tuple[str, ...]
@@ -158,6 +193,10 @@ class LoadReport:
                 }
                 for part in self.types
             ],
+            "host": [
+                {"resource": part.resource, "there": part.there, "load": part.load}
+                for part in self.host
+            ],
             "drains": self.drains,
             "drain_s": self.drain_s,
             "infeasible": list(self.infeasible),
@@ -177,7 +216,7 @@ def offered_load(apps: pl.DataFrame, jobs: pl.DataFrame, cluster: ClusterSize) -
     """
     if not hasattr(cluster, "machines"):
         raise ClusterError(f"cluster is {cluster!r}: expected a Cluster, as of Cluster.parse")
-    sizes = _type_sizes(cluster)
+    sizes = _type_sizes(cluster.machines)
     submit_s = jobs.get_column("submit_s")
     wanted = apps.select("app_id", "gpu_types")
     jobs = jobs.join(wanted, on="app_id", how="left", maintain_order="left")
@@ -185,11 +224,7 @@ def offered_load(apps: pl.DataFrame, jobs: pl.DataFrame, cluster: ClusterSize) -
     asked = {text: _types(text, sizes) for text in jobs.get_column("gpu_types").unique().sort()}
     asked.setdefault(None, frozenset(sizes))
     available = {text: sum(sizes.get(kind, 0) for kind in kinds) for text, kinds in asked.items()}
-    table = pl.DataFrame(
-        {"gpu_types": list(available), "available": list(available.values())},
-        schema={"gpu_types": pl.String, "available": pl.Int64},
-    )
-    jobs = jobs.join(table, on="gpu_types", how="left", nulls_equal=True, maintain_order="left")
+    jobs = jobs.with_columns(available=_usable(jobs, cluster.machines, asked))
     fits = pl.col("gang_size") <= pl.col("available")
     lost, jobs = jobs.filter(~fits), jobs.filter(fits)
     window_s = _window(submit_s)
@@ -204,6 +239,7 @@ def offered_load(apps: pl.DataFrame, jobs: pl.DataFrame, cluster: ClusterSize) -
         window_s=window_s,
         load=types[0].load,
         types=types,
+        host=_host_loads(jobs, cluster.machines, window_s),
         drains=all(part.load is None or part.load <= 1 for part in types),
         drain_s=max(_left(part, window_s) for part in types),
         infeasible=tuple(lost.get_column("job_id").to_list()),
@@ -213,8 +249,44 @@ def offered_load(apps: pl.DataFrame, jobs: pl.DataFrame, cluster: ClusterSize) -
     )
 
 
-def _type_sizes(cluster: ClusterSize) -> dict[str, int]:
-    machines = cluster.machines.select(pl.col("gpu_type").fill_null(""), "gpus")
+def _usable(
+    jobs: pl.DataFrame, machines: pl.DataFrame, asked: Mapping[str | None, frozenset[str]]
+) -> pl.Series:
+    """Return of how many GPUs of its types each job finds what they need of their machines."""
+    needs, need = different_needs(jobs)
+    rows = []
+    for number, takes in enumerate(needs):
+        sizes = _type_sizes(machines.with_columns(gpus=pl.Series(served(machines, takes))))
+        sums = {text: sum(sizes.get(kind, 0) for kind in kinds) for text, kinds in asked.items()}
+        rows += [(number, text, gpus) for text, gpus in sums.items()]
+    schema = {"need": pl.Int64, "gpu_types": pl.String, "usable": pl.Int64}
+    table = pl.DataFrame(rows, schema=schema, orient="row")
+    wanted = jobs.select("gpu_types", need=pl.Series(need))
+    joined = wanted.join(
+        table, on=["need", "gpu_types"], how="left", nulls_equal=True, maintain_order="left"
+    )
+    return joined.get_column("usable")
+
+
+def _host_loads(
+    jobs: pl.DataFrame, machines: pl.DataFrame, window_s: float
+) -> tuple[HostLoad, ...]:
+    found = []
+    for of_gpu, resource in zip(OF_GPU, OF_MACHINE, strict=True):
+        if resource not in machines.columns:
+            continue
+        has, needs = machines.get_column(resource), jobs.get_column(of_gpu)
+        if has.null_count() or not needs.count():
+            continue
+        there = math.fsum(has.to_list())
+        taken = math.fsum((jobs.get_column("serial_time_s") * needs).drop_nulls().to_list())
+        load = taken / (there * window_s) if there and window_s > 0 else None
+        found.append(HostLoad(resource, there, load))
+    return tuple(found)
+
+
+def _type_sizes(machines: pl.DataFrame) -> dict[str, int]:
+    machines = machines.select(pl.col("gpu_type").fill_null(""), "gpus")
     totals = machines.group_by("gpu_type").agg(pl.col("gpus").sum()).sort("gpu_type")
     return {str(kind): int(gpus) for kind, gpus in totals.iter_rows()}
 

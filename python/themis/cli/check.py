@@ -61,7 +61,8 @@ def check(
     from themis.workload.transforms import apply_transforms, parse_transforms  # noqa: PLC0415 - pydantic
 
     steps = parse_transforms(transforms)
-    place = None if cluster is None else _cluster(cluster)
+    # Where the jobs' CPU cores and memory count, so do those of the machines.
+    place = None if cluster is None else _cluster(cluster, dict(options).get("host", "leave_out"))
     if html is not None:
         check_page(Path(html), force=False)
     workload = read_flagged(trace, format_, options, repairs)
@@ -80,10 +81,12 @@ def check(
         context.exit(ExitCode.CHECK_FAILED)
 
 
-def _cluster(text: str) -> Cluster:
+def _cluster(text: str, host: str) -> Cluster:
     from themis.cluster.cluster import Cluster  # noqa: PLC0415 - loads polars
     from themis.scenario.scenario import cluster_table  # noqa: PLC0415 - the same
     from themis.traces.machine_lists import read_cluster  # noqa: PLC0415 - the same
 
     table = cluster_table(text)
-    return read_cluster(table["file"]) if "file" in table else Cluster.parse(table["spec"])
+    if "file" in table:
+        return read_cluster(table["file"], host=host)
+    return Cluster.parse(table["spec"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,6 +19,7 @@ from themis.errors import ClusterError
 from themis.files.documents import read_toml
 from themis.nearest import nearest
 from themis.notebook import grid
+from themis.schema.host import MAX_HOST, OF_MACHINE, there
 
 if TYPE_CHECKING:
     from themis import _core
@@ -30,6 +32,7 @@ _SCHEMA: dict[str, pl.DataType] = {
     "gpu_type": pl.String(),
     "gpus": pl.Int64(),
     "slot_gpus": pl.Int64(),
+    **dict.fromkeys(OF_MACHINE, pl.Float64()),
 }
 
 _MOST_GPUS = 2**24
@@ -44,7 +47,8 @@ class Cluster:
     machines
         One row a machine: machine (String, unique), rack (String), gpu_type (String), gpus
         (Int64, at least 1), slot_gpus (Int64, GPUs on one fast link; the last slot takes the
-        remainder). Ties between machines are broken by this order.
+        remainder); cpu_cores and memory_gib (Float64: what GPUs there may take beside themselves;
+        null or absent: as much as their jobs need). Ties between machines are broken by this order.
     capacity
         Changes of what machines have (:meth:`with_capacity`); none by default.
 
@@ -59,7 +63,7 @@ class Cluster:
     capacity: pl.DataFrame = field(default_factory=no_changes)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "machines", _checked(self.machines))
+        object.__setattr__(self, "machines", _checked(_with_host(self.machines)))
         object.__setattr__(self, "capacity", checked_capacity(self.capacity, self.machines))
 
     @classmethod
@@ -154,8 +158,9 @@ class Cluster:
         Parameters
         ----------
         frame
-            Columns machine and gpus; optional rack (one rack when absent), gpu_type and slot_gpus
-            (the whole machine when absent or null). Sorted by (rack, machine): any order of the
+            Columns machine and gpus; optional rack (one rack when absent), gpu_type, slot_gpus
+            (the whole machine when absent or null), cpu_cores and memory_gib (any number of them
+            when absent or null). Sorted by (rack, machine): any order of the
             rows gives the same cluster.
 
         Raises
@@ -178,6 +183,7 @@ class Cluster:
             "rack": pl.lit("r0"),
             "gpu_type": pl.lit(UNTYPED),
             "slot_gpus": pl.col("gpus"),
+            **dict.fromkeys(OF_MACHINE, pl.lit(None, pl.Float64)),
         }
         absent = {name: value for name, value in defaults.items() if name not in frame.columns}
         try:
@@ -198,8 +204,8 @@ class Cluster:
         """Return the cluster that a TOML file describes.
 
         The file has either ``spec = "8x(8x8)"`` or ``[[machines]]`` tables with machine, gpus, and
-        optionally rack, gpu_type, slot_gpus; and ``[[capacity]]`` tables, if the capacity changes
-        (:meth:`with_capacity`).
+        optionally rack, gpu_type, slot_gpus, cpu_cores, memory_gib; and ``[[capacity]]`` tables, if
+        the capacity changes (:meth:`with_capacity`).
 
         Raises
         ------
@@ -233,7 +239,7 @@ class Cluster:
     @classmethod
     def _from_kinds(cls, racks: list[list[MachineKind]]) -> Cluster:
         rows = [
-            (f"r{rack}-m{number}", f"r{rack}", kind.gpu_type, kind.gpus, kind.slot_gpus)
+            (f"r{rack}-m{number}", f"r{rack}", kind.gpu_type, kind.gpus, kind.slot_gpus, None, None)
             for rack, kinds in enumerate(racks)
             for number, kind in enumerate(kinds)
         ]
@@ -276,6 +282,11 @@ class Cluster:
         """The GPU types, in the order of their first machines."""
         return tuple(self.machines.get_column("gpu_type").unique(maintain_order=True).to_list())
 
+    @property
+    def limits_host(self) -> bool:
+        """Whether some machine has only so many CPU cores, or so much memory."""
+        return any(self.machines.get_column(name).count() for name in OF_MACHINE)
+
     def describe(self) -> dict[str, object]:
         """Short form and counts, JSON-able."""
         return {
@@ -284,8 +295,14 @@ class Cluster:
             "machines": self.machines.height,
             "racks": self.racks,
             "gpu_types": list(self.gpu_types),
+            **self._host_totals(),
             **({"capacity_changes": self.capacity.height} if self.capacity.height else {}),
         }
+
+    def _host_totals(self) -> dict[str, object]:
+        """Return what those machines have together that are limited."""
+        columns = {name: self.machines.get_column(name).drop_nulls() for name in OF_MACHINE}
+        return {name: math.fsum(column) for name, column in columns.items() if column.len()}
 
     def __str__(self) -> str:
         racks: dict[str, list[MachineKind]] = {}
@@ -319,6 +336,7 @@ class Cluster:
             self.machines.get_column("slot_gpus").to_numpy().astype(np.uint32),
             np.array([types[name] for name in self.machines["gpu_type"]], dtype=np.uint32),
             capacity_columns(self.capacity, self.machines) if self.capacity.height else None,
+            there(self.machines) if self.limits_host else None,
         )
 
 
@@ -351,6 +369,12 @@ def _check_whole(column: str, values: pl.Series) -> None:
             raise ClusterError(f"machine list: {column} is {odd[0]}: expected a whole number")
 
 
+def _with_host(machines: pl.DataFrame) -> pl.DataFrame:
+    """Add the columns of host resources that are absent."""
+    absent = [name for name in OF_MACHINE if name not in machines.columns]
+    return machines.with_columns(pl.lit(None, pl.Float64).alias(name) for name in absent)
+
+
 def _checked(machines: pl.DataFrame) -> pl.DataFrame:
     """Return the machine list, with every rule of the class checked."""
     if dict(machines.schema) != _SCHEMA:
@@ -358,7 +382,7 @@ def _checked(machines: pl.DataFrame) -> pl.DataFrame:
     if machines.is_empty():
         raise ClusterError("the cluster has no machine: expected one or more")
     for column in _SCHEMA:
-        if machines.get_column(column).null_count():
+        if column not in OF_MACHINE and machines.get_column(column).null_count():
             row = machines.get_column(column).is_null().arg_max()
             raise ClusterError(f"machine list: row {row}: {column} is missing")
     names = Counter(machines.get_column("machine").to_list())
@@ -373,10 +397,21 @@ def _checked(machines: pl.DataFrame) -> pl.DataFrame:
             raise ClusterError(
                 f"machine {name!r}: slot_gpus is {slot}: expected 1 to its {gpus} GPUs"
             )
+    _check_host(machines)
     total = int(machines.get_column("gpus").sum())
     if total > _MOST_GPUS:
         raise _too_many(total)
     return machines
+
+
+def _check_host(machines: pl.DataFrame) -> None:
+    for column in OF_MACHINE:
+        odd = machines.filter(~pl.col(column).is_between(0, MAX_HOST))
+        if odd.height:
+            name, amount = odd.select("machine", column).row(0)
+            raise ClusterError(
+                f"machine {name!r}: {column} is {amount}: expected 0 to {MAX_HOST:g}, or nothing"
+            )
 
 
 def _too_many(gpus: int) -> ClusterError:

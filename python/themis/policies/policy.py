@@ -109,6 +109,9 @@ class JobTable:
     speeds
         Its speed on each GPU type by number, 1 on its fastest, 0 where it may not run: float64,
         shape (jobs, types).
+    cpu_cores_per_gpu, memory_gib_per_gpu
+        CPU cores and GiB of memory that it takes of a machine for each GPU there; for a share of a
+        GPU, what that takes: float64.
     """
 
     job: Counts
@@ -123,6 +126,8 @@ class JobTable:
     requested_s: Figures
     slowdowns: Figures
     speeds: Figures
+    cpu_cores_per_gpu: Figures
+    memory_gib_per_gpu: Figures
 
 
 @dataclass(frozen=True)
@@ -215,6 +220,15 @@ class PolicyView:
     def free_gpus(self) -> int:
         """GPUs on offer and not claimed yet, in all."""
         return self._offer.total()
+
+    @property
+    def free_host(self) -> Figures:
+        """CPU cores and GiB of memory not taken or claimed yet, by machine: float64.
+
+        Shape (machines, 2), a new array; (0, 2) where no machine of the cluster is limited.
+        Infinite where one is not.
+        """
+        return self._offer.host()
 
     def rho(self) -> Figures:
         """Return each app's rho if it goes on with what it keeps and has claimed.

@@ -229,7 +229,7 @@ class Scenario(BaseModel):
         if table.spec is not None:
             cluster = Cluster.parse(table.spec)
         elif table.file is not None:
-            cluster = read_cluster(table.file)
+            cluster = read_cluster(table.file, host=table.host)
         else:
             rows = [
                 {**row.model_dump(), "slot_gpus": row.slot_gpus or row.gpus}

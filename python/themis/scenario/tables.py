@@ -38,6 +38,12 @@ class MachineRow(BaseModel):
     slot_gpus: int | None = Field(
         default=None, ge=1, description="GPUs of one fast link island; unset: all of the machine"
     )
+    cpu_cores: float | None = Field(
+        default=None, ge=0, description="CPU cores that its GPUs may take; unset: any number"
+    )
+    memory_gib: float | None = Field(
+        default=None, ge=0, description="GiB of memory that its GPUs may take; unset: any number"
+    )
 
 
 class CapacityRow(BaseModel):
@@ -62,6 +68,10 @@ class ClusterTable(BaseModel):
     file: str | None = Field(
         default=None, description="path of a cluster file (TOML) or of the machine list of a trace"
     )
+    host: Literal["leave_out", "keep"] = Field(
+        default="leave_out",
+        description="whether the CPU cores and memory of a trace's machine list count",
+    )
     machines: Annotated[tuple[MachineRow, ...], Field(strict=False)] | None = Field(
         default=None, description="the machines themselves"
     )
@@ -78,6 +88,8 @@ class ClusterTable(BaseModel):
         if len(given) != 1:
             found = " and ".join(given) if given else "none of them"
             raise ValueError(f"expected exactly one of spec, file or machines, found {found}")
+        if self.host == "keep" and self.file is None:
+            raise ValueError("host is 'keep': expected the file of a machine list")
         if self.machines == ():
             raise ValueError("machines is empty: expected one machine or more")
         if self.capacity is not None and self.capacity_file is not None:

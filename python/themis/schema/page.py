@@ -50,6 +50,8 @@ _JOBS = {
     "loss_c": "loss that it tends to",
     "gpu_milli": "thousandths of its one GPU that it uses, 1 to 1000; null: all",
     "mixes_types": "whether it runs on several GPU types at once, at the slowest; null: true",
+    "cpu_cores_per_gpu": "CPU cores that each of its GPUs needs of its machine; null: none",
+    "memory_gib_per_gpu": "GiB of memory that each of its GPUs needs of its machine; null: none",
     "bracket": "jobs of one bracket of an app halve among themselves (HyperBand); null: 0",
 }
 _RESULT = {

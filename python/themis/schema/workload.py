@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from themis.errors import TraceError
+from themis.schema.host import MAX_HOST, OF_GPU
 from themis.schema.limits import MAX_GPUS, MAX_TIME_S, MAX_WEIGHT, MIN_WEIGHT
 
 __all__ = [
@@ -69,13 +70,15 @@ JOBS: Mapping[str, pl.DataType] = {
     "bracket": _I,
     "gpu_milli": _I,
     "mixes_types": pl.Boolean(),
+    **dict.fromkeys(OF_GPU, _F),
 }
 """Columns of `jobs`; those after max_gpus may be null or absent.
 
 A job of one GPU uses `gpu_milli` thousandths of it; null is all. One that `mixes_types` (null:
 true) runs on GPUs of several types at the speed of the slowest. `iterations` is how many the whole
 work of the job is. Its loss after k of them is
-``1 / (loss_a * k + loss_b) + loss_c``. Jobs of one `bracket` of an app halve among themselves.
+``1 / (loss_a * k + loss_b) + loss_c``. Jobs of one `bracket` of an app halve among themselves. Each
+GPU takes `cpu_cores_per_gpu` and `memory_gib_per_gpu` of its machine, a share of a GPU that part.
 """
 
 STOPPING = ("all", "first", "successive_halving", "performance_curve", "fixed")
@@ -116,6 +119,7 @@ NULLABLE: Mapping[str, frozenset[str]] = {
             "bracket",
             "gpu_milli",
             "mixes_types",
+            *OF_GPU,
         }
     ),
 }
@@ -255,6 +259,14 @@ def _check_values(apps: pl.DataFrame, jobs: pl.DataFrame) -> None:
     several = (pl.col("gpu_milli") < WHOLE_MILLI) & (pl.col("max_gpus") != 1)
     _refuse("jobs", jobs, "gpu_milli", several, f"{WHOLE_MILLI}, since it is not a job of one GPU")
     _check_search(apps, jobs)
+    _check_needs(jobs)
+
+
+def _check_needs(jobs: pl.DataFrame) -> None:
+    """Check what GPUs need of their machines."""
+    for column in OF_GPU:
+        outside = ~pl.col(column).is_between(0, MAX_HOST)
+        _refuse("jobs", jobs, column, outside, f"0 to {MAX_HOST:g}, or null")
 
 
 def _check_search(apps: pl.DataFrame, jobs: pl.DataFrame) -> None:

@@ -23,8 +23,9 @@ READER = table_reader(
         gpus="gpu_num",
         user="user",
         status="state",
+        host={"cpu_cores_per_gpu": ("cpu_num", 1.0)},
         idle=(
-            *("node_num", "cpu_num", "mem_per_pod_GB", "shared_mem_per_pod", "type"),
+            *("node_num", "mem_per_pod_GB", "shared_mem_per_pod", "type"),
             *("fail_time", "stop_time", "queue", "gpu_time"),
         ),
     )

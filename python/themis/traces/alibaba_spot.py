@@ -24,6 +24,8 @@ READER = table_reader(
         tenant="organization",
         gpu_types="gpu_model",
         unit="s",
-        idle=("cpu_request", "job_type"),
+        host={"cpu_cores_per_gpu": ("cpu_request", 1.0)},
+        host_each=True,
+        idle=("job_type",),
     )
 )

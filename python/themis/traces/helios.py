@@ -25,6 +25,7 @@ READER = table_reader(
         user="user",
         tenant="vc",
         status="state",
-        idle=("cpu_num", "node_num", "queue"),
+        host={"cpu_cores_per_gpu": ("cpu_num", 1.0)},
+        idle=("node_num", "queue"),
     )
 )

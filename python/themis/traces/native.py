@@ -17,7 +17,8 @@ app_id                                    its app; an app of its own if absent
 user, tenant, profile, stopping, weight,  as in :data:`themis.schema.workload.APPS` and
 gpu_types, target_loss, checkpoint_s,     :data:`~themis.schema.workload.JOBS`
 status, iterations, loss_a, loss_b,
-loss_c, bracket, gpu_milli, mixes_types
+loss_c, bracket, gpu_milli, mixes_types,
+cpu_cores_per_gpu, memory_gib_per_gpu
 app_max_gpus                              most GPUs of the whole app
 ========================================  ==========================================================
 
@@ -39,6 +40,7 @@ import numpy as np
 import polars as pl
 
 from themis.errors import TraceError
+from themis.schema.host import OF_GPU
 from themis.schema.workload import APP_ATTRIBUTES, MAX_TIME_S, WHOLE_MILLI, apps_from_jobs
 from themis.traces.gathered import Gathered
 from themis.traces.native_tables import (
@@ -47,6 +49,7 @@ from themis.traces.native_tables import (
     app_limits,
     find_table,
     gangs,
+    host_needs,
     learning,
     mixing,
     named_columns,
@@ -93,6 +96,7 @@ _JOB_NAMES: Mapping[str, tuple[str, ...]] = {
     "bracket": ("bracket",),
     "gpu_milli": ("gpu_milli",),
     "mixes_types": ("mixes_types",),
+    **{name: (name,) for name in OF_GPU},
 }
 _TEXTS = ("user", "tenant", "profile", "gpu_types", "status")
 _NO_UNIT = {"submit", "duration", "start", "end"}
@@ -190,6 +194,7 @@ class _JobTable:
                 *LEARNING,
                 "gpu_milli",
                 "mixes_types",
+                *OF_GPU,
             ],
         )
         if self.ends is not None and "still" in rows.columns:
@@ -233,6 +238,7 @@ class _JobTable:
             **learning(checks, at),
             "gpu_milli": milli,
             "mixes_types": mixing(checks, at),
+            **host_needs(checks, at),
         }
         if "end_s" in at and not {"serial_time_s", "duration_s"} & set(at):
             ended = checks.number(at["end_s"], required=False)

@@ -12,6 +12,7 @@ import polars as pl
 from themis.checking.repairs import given
 from themis.errors import TraceError
 from themis.files.expansion import PARQUET_ERRORS, check_parquet
+from themis.schema.host import MAX_HOST, OF_GPU
 from themis.schema.workload import (
     MAX_GPUS,
     MAX_WORK_GPU_S,
@@ -30,6 +31,7 @@ __all__ = [
     "app_limits",
     "find_table",
     "gangs",
+    "host_needs",
     "learning",
     "mixing",
     "named_columns",
@@ -208,6 +210,17 @@ def learning(checks: RowChecks, at: Mapping[str, str]) -> dict[str, pl.Series]:
     whole = curve.select(pl.all_horizontal(pl.all())).to_series()
     named = next((at[name] for name in names[1:] if name in at), "")
     checks.reject((some & ~whole).to_numpy(), "loss curve incomplete", named)
+    return found
+
+
+def host_needs(checks: RowChecks, at: Mapping[str, str]) -> dict[str, pl.Series]:
+    """Read what each GPU of a job needs of its machine; null where the table does not say."""
+    found = {name: nothing(checks, pl.Float64()) for name in OF_GPU}
+    for name in sorted(set(OF_GPU) & set(at)):
+        amount = checks.number(at[name], required=False)
+        outside = (amount < 0) | (amount > MAX_HOST)
+        checks.reject(outside, f"{name} not from 0 to {MAX_HOST:g}", at[name])
+        found[name] = pl.Series(amount).fill_nan(None)
     return found
 
 

@@ -6,7 +6,7 @@ snapshot: most pods that say ``Running`` have an end all the same.
 
 Options
 -------
-fractions
+fractions, host
     As in :func:`themis.traces.tabular.read_table`.
 duration_s
     Seconds that every pod runs, all submitted at 0: only for the lists without times
@@ -42,7 +42,10 @@ _TABLE = Table(
     gpu_types="gpu_spec",
     status="pod_phase",
     unit="s",
-    idle=("cpu_milli", "memory_mib"),
+    host={
+        "cpu_cores_per_gpu": ("cpu_milli", 1e-3),
+        "memory_gib_per_gpu": ("memory_mib", 1 / 1024),
+    },
 )
 
 

@@ -12,7 +12,7 @@ Without the job table, jobs are those that tasks or instances name, submitted wh
 
 Options
 -------
-fractions
+fractions, host
     As in :func:`themis.traces.tabular.read_table`.
 apps
     ``"group"``, the default, or ``"job"``: every job is its own app.
@@ -29,7 +29,9 @@ import numpy as np
 import polars as pl
 
 from themis.errors import TraceError
+from themis.schema.host import OF_GPU
 from themis.traces.by_key import Lookup
+from themis.traces.host import HOST
 from themis.traces.pai_tables import TABLES, header_of, instances, table_of, tags, tasks
 from themis.traces.reader import Input, Reader, choice, positive
 from themis.traces.rows import RowChecks
@@ -47,19 +49,21 @@ def recognise(source: Input) -> str | None:
     return f"{kind} table of PAI ({len(TABLES[kind])} fields)" if kind else None
 
 
-def read(
+def read(  # noqa: PLR0913 - the options of the format
     source: Input,
     about: TraceSource,
     *,
     fractions: object = None,
     apps: object = "group",
     gpus_per_instance: object = None,
+    host: object = HOST[0],
 ) -> Workload:
     """Read the tables; the module says what the options mean."""
     apps = choice(source.name, "apps", apps, ("group", "job"))
     parts = _parts(source)
     primary = next(kind for kind in _PRIMARY if kind in parts)
     notes: list[str] = []
+    keeps = choice(source.name, "host", host, HOST) == "keep" and "task" in parts
     side = _side(parts, notes)
     if "task" not in parts:
         if gpus_per_instance is None or "instance" not in parts:
@@ -91,12 +95,13 @@ def read(
         status="status" if primary == "job" else None,
         profile="workload",
         gpu_types="gpu_type",
+        host={name: (name, 1.0) for name in OF_GPU} if keeps else {},
         unit="s",
         header=lambda part: header_of(part, primary),
         prepare=_preparation(side, tagged, of_jobs=primary == "job"),
     )
     only = replace(parts[primary], label=None)
-    return read_table(table, only, about, {"fractions": fractions}, notes)
+    return read_table(table, only, about, {"fractions": fractions, "host": host}, notes)
 
 
 def _parts(source: Input) -> dict[str, Input]:
@@ -179,6 +184,6 @@ READER = Reader(
     expects="the job, task, instance and group tag tables of Alibaba PAI, without headers",
     recognise=recognise,
     read=read,
-    options=("fractions", "apps", "gpus_per_instance"),
+    options=("fractions", "apps", "gpus_per_instance", "host"),
     several=True,
 )

@@ -8,9 +8,11 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import polars as pl
 
+from themis.schema.host import OF_GPU
 from themis.schema.workload import MAX_GPUS
 from themis.traces.by_key import Groups, grouped
 from themis.traces.csvtext import CsvHeader
+from themis.traces.host import Amounts, amounts
 from themis.traces.reader import Input, text_rows
 from themis.traces.rows import Floats, RowChecks
 
@@ -33,9 +35,13 @@ TABLES: Mapping[str, tuple[str, ...]] = {
 _TAGS = dict.fromkeys(("inst_id", "group", "workload", "tag_user"), pl.String())
 _ROWS = {
     **dict.fromkeys(("job_name", "gpu_type"), pl.String()),
-    **dict.fromkeys(("begin", "finish", "gpus", "asked"), pl.Float64()),
+    **dict.fromkeys(("begin", "finish", "gpus", "asked", *OF_GPU), pl.Float64()),
 }
-_ROWS_READ = ("job_name", "start_time", "end_time", "inst_num", "plan_gpu", "gpu_type")
+_ROWS_READ = (
+    *("job_name", "start_time", "end_time", "inst_num", "plan_gpu", "gpu_type"),
+    *("plan_cpu", "plan_mem"),
+)
+_HOST: Amounts = dict(zip(OF_GPU, (("plan_cpu", 0.01), ("plan_mem", 1.0)), strict=True))
 _STATUS = re.compile(r"(?i)running|terminated|failed|waiting|interrupted")
 _TIME = re.compile(r"(-?\d+(\.\d+)?)?")
 _HASH = re.compile(r"[0-9a-f]{40,}")
@@ -70,7 +76,10 @@ def header_of(part: Input, kind: str) -> CsvHeader:
 
 
 def tasks(part: Input, notes: list[str]) -> pl.DataFrame:
-    """One row a job: job_name, begin, finish, gpus (whole), gpus_asked, gpu_type of its tasks."""
+    """One row a job: job_name, begin, finish, gpus (whole), gpus_asked, gpu_type of its tasks.
+
+    Beside them the cores and GiB of the tasks that take GPUs, as `OF_GPU`: of all GPUs together.
+    """
 
     def columns(checks: RowChecks) -> dict[str, pl.Series | Floats]:
         count = checks.gpus("inst_num")
@@ -82,6 +91,10 @@ def tasks(part: Input, notes: list[str]) -> pl.DataFrame:
             "gpus": np.ceil(each) * count,
             "asked": np.round(each * count * 1e6),
             "gpu_type": checks.text("gpu_type"),
+            **{
+                name: np.where(each > 0, amounts(checks, column, unit) * count, np.nan)
+                for name, (column, unit) in _HOST.items()
+            },
         }
 
     rows = _rows(part, "task", columns, notes)
@@ -90,9 +103,19 @@ def tasks(part: Input, notes: list[str]) -> pl.DataFrame:
         np.add.reduceat(_sorted(rows, name, groups).astype(np.int64), groups.starts)
         for name in ("gpus", "asked")
     )
+    host = {name: pl.Series(_sums(rows, name, groups)).fill_nan(None) for name in OF_GPU}
     return _spans(rows, groups).with_columns(
-        gpus=gpus, gpus_asked=asked / 1e6, gpu_type=_kinds(rows, groups)
+        gpus=gpus, gpus_asked=asked / 1e6, gpu_type=_kinds(rows, groups), **host
     )
+
+
+def _sums(rows: pl.DataFrame, name: str, groups: Groups) -> Floats:
+    """Add up what is known of the tasks of each job; NaN where nothing is."""
+    each = _sorted(rows, name, groups)
+    known = np.logical_or.reduceat(~np.isnan(each), groups.starts)
+    # In millionths, so that the order of the rows does not show.
+    sums = np.add.reduceat(np.rint(np.nan_to_num(each) * 1e6).astype(np.int64), groups.starts)
+    return np.where(known, sums / 1e6, np.nan)
 
 
 def _kinds(rows: pl.DataFrame, groups: Groups) -> pl.Series:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 import numpy as np
@@ -23,6 +23,7 @@ from themis.traces.csvtext import CsvHeader
 from themis.traces.endings import endings, unknown_words
 from themis.traces.fractions import FRACTIONS, ROUNDED_UP, shares
 from themis.traces.gathered import Gathered, kept_problem
+from themis.traces.host import HOST, Amounts, needs_a_gpu
 from themis.traces.reader import (
     Input,
     Reader,
@@ -76,6 +77,10 @@ class Table:
         Further columns that must be there, because a function of the rows reads them.
     unit
         Unit of times that are numbers; None where they are time stamps.
+    host
+        CPU cores and memory of the job, read if option ``host`` is ``"keep"``.
+    host_each
+        Whether they are those of each of the devices that `gpus` counts.
     idle
         Further columns of the format, which are not used.
     header
@@ -109,6 +114,8 @@ class Table:
     gpu_types: str | None = None
     also: tuple[str, ...] = ()
     unit: str | None = None
+    host: Amounts = field(default_factory=dict)
+    host_each: bool = False
     idle: tuple[str, ...] = ()
     header: Callable[[Input], CsvHeader] | None = None
     prepare: Callable[[RowChecks], None] | None = None
@@ -139,7 +146,8 @@ class Table:
     def options(self) -> tuple[str, ...]:
         """Options that every table of this kind has."""
         clock = "timezone" if self.unit is None else "unit"
-        return (clock,) if self.gpus_each is None else (clock, "fractions")
+        fractions = () if self.gpus_each is None else ("fractions",)
+        return (clock, *fractions, *(("host",) if self.host else ()))
 
     def recognise(self, source: Input) -> str | None:
         """Say which columns give the format away."""
@@ -175,7 +183,8 @@ def read_table(
 
     The options are those of :attr:`Table.options`: ``timezone`` (see
     :class:`~themis.traces.stamps.Clock`) or ``unit``, and ``fractions``, one of
-    :data:`~themis.traces.fractions.FRACTIONS`: what jobs take that ask for fractions of GPUs.
+    :data:`~themis.traces.fractions.FRACTIONS`: what jobs take that ask for fractions of GPUs; and
+    ``host``, one of :data:`~themis.traces.host.HOST`: what becomes of their CPU cores and memory.
     """
     reading = _Reading(table, source, options)
     reading.gathered.notes.extend(notes)
@@ -197,6 +206,8 @@ class _Reading:
         if fractions is None:
             fractions = given("fraction of a GPU") or FRACTIONS[0]
         self.fractions = choice(name, "fractions", fractions, FRACTIONS)
+        host = choice(name, "host", options.get("host", HOST[0]), HOST)
+        self.host: Amounts = table.host if host == "keep" else {}
         self.gathered = Gathered(name)
         self.ends = open_ends() if table.start and table.end and not table.duration else None
         self.lying = 0
@@ -209,10 +220,12 @@ class _Reading:
                 raise TraceError(
                     f"{self.source.name}: found {self.source.describe()}: expected {table.title}"
                 )
-            require_columns(self.source, table.needed)
+            host = [column for column, _ in self.host.values()]
+            require_columns(self.source, (*table.needed, *host))
             stated = (table.stated,) if table.stated else ()
-            used = {*table.needed, *table.texts.values(), *stated}
-            unused_columns(self.source, self.gathered, {*used, *table.idle})
+            used = {*table.needed, *table.texts.values(), *stated, *host}
+            known = (column for column, _ in table.host.values())
+            unused_columns(self.source, self.gathered, {*used, *known, *table.idle})
         for part in self.source.parts:
             yield from text_rows(part, table.header(part) if table.header else part.header, used)
 
@@ -246,6 +259,9 @@ class _Reading:
         columns["serial_time_s"] = np.where(gang > 0, work, duration_s)
         columns["asked_gpus"] = asked
         columns["whole_gpu_s"] = work - duration_s * asked
+        devices = checks.gpus(table.gpus) if table.host_each else 1.0
+        shared = gang * milli.fill_null(WHOLE_MILLI).to_numpy() / WHOLE_MILLI
+        columns |= needs_a_gpu(checks, self.host, shared / devices)
         if self._fraction is not None:
             columns["asked"] = checks.text(self._fraction)
         if table.status is not None:

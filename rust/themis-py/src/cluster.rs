@@ -1,13 +1,13 @@
 //! `Cluster`: its shape and its capacity over time.
 
-use numpy::PyReadonlyArray1;
+use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use themis_core::SlotId;
-use themis_core::cluster::{MachineSpec, Topology};
+use themis_core::cluster::{Host, MachineSpec, Topology};
 use themis_sim::{Change, ChangeCause};
 
-use crate::columns::Table;
+use crate::columns::{Table, host_rows};
 use crate::errors::{ClusterError, core_error, sim_error};
 
 /// Changes of capacity, by machine number; `cause` is a position in [`CAUSES`].
@@ -43,6 +43,12 @@ impl CapacityInput<'_> {
     }
 }
 
+/// An amount of a machine's host resource in the units of the engine: thousandths of those of a
+/// need ([`themis_sim::Workload::needs_of`]); below 0: not limited.
+fn units(amount: i64) -> i64 {
+    if amount < 0 { Host::UNLIMITED } else { amount.saturating_mul(1000).min(Host::UNLIMITED) }
+}
+
 /// A cluster: its shape, one entry a machine, and changes of its capacity.
 #[pyclass(frozen, module = "themis._core")]
 pub(crate) struct Cluster {
@@ -52,13 +58,14 @@ pub(crate) struct Cluster {
 #[pymethods]
 impl Cluster {
     #[new]
-    #[pyo3(signature = (rack, gpus, slot_gpus, gpu_type, capacity=None))]
+    #[pyo3(signature = (rack, gpus, slot_gpus, gpu_type, capacity=None, host=None))]
     fn new(
         rack: PyReadonlyArray1<'_, u32>,
         gpus: PyReadonlyArray1<'_, u32>,
         slot_gpus: PyReadonlyArray1<'_, u32>,
         gpu_type: PyReadonlyArray1<'_, u32>,
         capacity: Option<CapacityInput<'_>>,
+        host: Option<PyReadonlyArray2<'_, i64>>,
     ) -> PyResult<Self> {
         let machines: Vec<MachineSpec> = rack
             .as_array()
@@ -70,7 +77,13 @@ impl Cluster {
         let types: Vec<u32> = gpu_type.as_array().to_vec();
         let topology =
             Topology::new(&machines).and_then(|topology| topology.with_gpu_types(&types));
-        let topology = topology.map_err(|error| core_error(&error))?;
+        let mut topology = topology.map_err(|error| core_error(&error))?;
+        if let Some(host) = host {
+            let rows = host_rows(&host)?.into_iter();
+            let rows = rows.map(|[cpu, memory]| Host::new(units(cpu), units(memory)));
+            let limited = topology.with_host(&rows.collect::<Vec<_>>());
+            topology = limited.map_err(|error| core_error(&error))?;
+        }
         let changes = capacity.as_ref().map(CapacityInput::read).transpose()?.unwrap_or_default();
         let cluster = themis_sim::Cluster::from(topology).with_changes(&changes);
         Ok(Self { cluster: cluster.map_err(|error| sim_error(&error))? })

@@ -1,9 +1,19 @@
-//! The event log as a dictionary of numpy columns.
+//! The event log as a dictionary of numpy columns; rows of host resources.
 
-use numpy::{Element, IntoPyArray};
+use numpy::{Element, IntoPyArray, PyReadonlyArray2};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use themis_sim::{BidColumns, EventLog};
+
+/// Rows of CPU and memory, in thousandths of a core and MiB.
+pub(crate) fn host_rows(rows: &PyReadonlyArray2<'_, i64>) -> PyResult<Vec<[i64; 2]>> {
+    let rows = rows.as_array();
+    if rows.ncols() != 2 {
+        return Err(PyValueError::new_err("host resources: expected two a row"));
+    }
+    Ok(rows.rows().into_iter().map(|row| [row[0], row[1]]).collect())
+}
 
 /// Columns of one table.
 pub(crate) struct Table<'py> {

@@ -3,12 +3,12 @@
 //! A `driver` (`themis.policies.driver.Driver`) stands between: it makes the view and checks the form
 //! of the answer; whether it can be carried out is checked by the engine, as for every policy.
 
-use numpy::{IntoPyArray, PyArray1, PyArrayMethods};
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use themis_core::SlotId;
 use themis_core::app::AppState;
-use themis_core::cluster::{Bundle, FreeSet, Locality, TypeSet};
+use themis_core::cluster::{Bundle, FreeSet, Host, Locality, TypeSet};
 use themis_sim::{Failed, Grant, Plan, Policy, View, Wishes};
 
 use crate::agent::Raised;
@@ -164,6 +164,8 @@ struct Jobs {
     requested_s: Vec<f64>,
     slowdowns: Vec<f64>,
     speeds: Vec<f64>,
+    cpu_cores_per_gpu: Vec<f64>,
+    memory_gib_per_gpu: Vec<f64>,
 }
 
 impl Jobs {
@@ -179,6 +181,9 @@ impl Jobs {
         self.work_left_gpu_s.push(job.work_left_gpu_s);
         self.requested_s.push(view.requested_us(number) as f64 / 1e6);
         self.slowdowns.extend(Locality::ALL.map(|level| job.profile.slowdown(level)));
+        let [cpu_cores, memory_gib] = in_words(job.needs);
+        self.cpu_cores_per_gpu.push(cpu_cores);
+        self.memory_gib_per_gpu.push(memory_gib);
         let types = 0..view.topology().types();
         self.speeds.extend(types.map(|gpu_type| job.speeds.on(TypeSet::one(gpu_type))));
     }
@@ -195,7 +200,9 @@ impl Jobs {
             .with("offered_gpus", self.offered_gpus)?
             .with("attained_gpu_s", self.attained_gpu_s)?
             .with("work_left_gpu_s", self.work_left_gpu_s)?
-            .with("requested_s", self.requested_s)?;
+            .with("requested_s", self.requested_s)?
+            .with("cpu_cores_per_gpu", self.cpu_cores_per_gpu)?
+            .with("memory_gib_per_gpu", self.memory_gib_per_gpu)?;
         let slowdowns = self.slowdowns.into_pyarray(py).reshape([rows, Locality::ALL.len()])?;
         table.columns.set_item("slowdowns", slowdowns)?;
         let types = self.speeds.len().checked_div(rows).unwrap_or(0);
@@ -203,6 +210,16 @@ impl Jobs {
         table.columns.set_item("speeds", speeds)?;
         Ok(table.columns)
     }
+}
+
+/// CPU cores and GiB of memory of an amount in the units of the engine; infinite where a machine is
+/// not limited.
+fn in_words(host: Host) -> [f64; 2] {
+    let [cpu, memory] = host.amounts();
+    let of = |amount: i64, units: f64| {
+        if amount >= Host::UNLIMITED / 2 { f64::INFINITY } else { amount as f64 / units }
+    };
+    [of(cpu, 1e6), of(memory, 1024e3)]
 }
 
 /// An app that may claim GPUs: as its agent reports it, and as it is where that differs.
@@ -247,6 +264,13 @@ impl PolicyOffer {
         slots.map(|slot| self.free.slot(slot)).collect::<Vec<_>>().into_pyarray(py)
     }
 
+    /// CPU cores and GiB of memory that nobody has of each machine; none where no machine is limited.
+    fn host<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let host = self.free.host();
+        let amounts: Vec<f64> = host.iter().flat_map(|host| in_words(*host)).collect();
+        amounts.into_pyarray(py).reshape([host.len(), 2])
+    }
+
     /// GPUs in all.
     fn total(&self) -> u32 {
         self.free.total()
@@ -281,7 +305,7 @@ impl PolicyOffer {
     fn claim(&mut self, app: usize, job: usize, most: u32) -> Option<Slots> {
         let state = self.apps[app].state();
         let bundle = state.jobs[job].claim(&self.free, state.spare_of(&self.free).min(most))?;
-        self.free.take_for(state.tenant, &bundle);
+        state.take(&mut self.free, job, &bundle);
         self.apps[app].hold(job, &bundle);
         Some(slots(&bundle))
     }
@@ -290,7 +314,7 @@ impl PolicyOffer {
     fn claim_app(&mut self, app: usize) -> Vec<(usize, Slots)> {
         let mut parts = Vec::new();
         while let Some((job, bundle)) = self.apps[app].state().claim_one(&self.free) {
-            self.free.take_for(self.apps[app].told.tenant, &bundle);
+            self.apps[app].told.take(&mut self.free, job, &bundle);
             self.apps[app].hold(job, &bundle);
             parts.push((job, slots(&bundle)));
         }

@@ -1,11 +1,15 @@
 //! `Workload`: columns of apps and jobs, checked.
 
+use std::collections::BTreeMap;
+
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 use themis_core::app::{Profile, Scaling, Speeds};
+use themis_core::cluster::Host;
 use themis_core::schedulers::{LossCurve, SchedulerKind};
 use themis_sim::{AppSpec, Claim, JobSpec, Tenant};
 
+use crate::columns::host_rows;
 use crate::errors::{TraceError, core_error, sim_error};
 
 /// `stopping` columns are positions here, which are those of `themis.schema.workload.STOPPING`.
@@ -79,6 +83,7 @@ struct JobInput<'py> {
     loss_c: PyReadonlyArray1<'py, f64>,
     bracket: PyReadonlyArray1<'py, u32>,
     gpu_milli: PyReadonlyArray1<'py, u32>,
+    needs: PyReadonlyArray2<'py, i64>,
 }
 
 /// A workload's columns, checked.
@@ -108,9 +113,10 @@ impl Workload {
             apps: read_apps(&apps)?,
             jobs: Vec::new(),
             tenants: tenants.map_or(Ok(Vec::new()), TenantInput::read)?,
+            needs: Vec::new(),
         };
         let owners = specs.apps.iter().zip(0..).flat_map(|(app, n)| app.job_ids().map(move |_| n));
-        specs.jobs = read_jobs(&jobs, owners, &known)?;
+        (specs.jobs, specs.needs) = read_jobs(&jobs, owners, &known)?;
         specs.check().map_err(|error| sim_error(&error))?;
         Ok(Self { specs })
     }
@@ -221,49 +227,67 @@ fn read_jobs(
     jobs: &JobInput<'_>,
     mut owners: impl Iterator<Item = u32>,
     all: &Known,
-) -> PyResult<Vec<JobSpec>> {
+) -> PyResult<(Vec<JobSpec>, Vec<Host>)> {
     let (submit_us, work) = (jobs.submit_us.as_array(), jobs.work_gpu_us.as_array());
     let (gang, max) = (jobs.gang.as_array(), jobs.max.as_array());
     let (profile, checkpoint_us) = (jobs.profile.as_array(), jobs.checkpoint_us.as_array());
     let speed = jobs.speeds.as_array();
     let (iterations, bracket) = (jobs.iterations.as_array(), jobs.bracket.as_array());
     let gpu_milli = jobs.gpu_milli.as_array();
+    let (needs, different) = numbered(&host_rows(&jobs.needs)?);
     let curve = [&jobs.loss_a, &jobs.loss_b, &jobs.loss_c].map(|column| column.as_array());
     let rows = submit_us.len();
     let same = [work.len(), gang.len(), max.len(), profile.len(), speed.len(), checkpoint_us.len()];
-    let of_search = [iterations.len(), bracket.len(), gpu_milli.len()]
+    let of_search = [iterations.len(), bracket.len(), gpu_milli.len(), needs.len()]
         .into_iter()
         .chain(curve.map(|c| c.len()));
     if same.into_iter().chain(of_search).any(|len| len != rows) {
         return Err(TraceError::new_err("job columns differ in length"));
     }
-    (0..rows)
-        .map(|row| {
-            let unknown = |what, number| {
-                TraceError::new_err(format!("job {row}: {what} {number} is unknown"))
-            };
-            let slowdowns = all.profiles.get(profile[row] as usize).cloned();
-            let speeds = all.speeds.get(speed[row] as usize).cloned();
-            Ok(JobSpec {
-                app: owners.next().unwrap_or(u32::MAX),
-                submit_us: submit_us[row],
-                work_gpu_us: work[row],
-                gang: gang[row],
-                max: max[row],
-                profile: slowdowns.ok_or_else(|| unknown("profile", profile[row]))?,
-                speeds: speeds
-                    .ok_or_else(|| unknown("speeds", speed[row]))?
-                    .of_share(f64::from(gpu_milli[row].min(1000)) / 1000.0),
-                checkpoint_us: Some(checkpoint_us[row]).filter(|us| *us >= 0),
-                iterations: known(iterations[row]),
-                curve: known(curve[0][row]).map(|a| LossCurve {
-                    a,
-                    b: curve[1][row],
-                    c: curve[2][row],
-                }),
-                bracket: bracket[row],
-                gpu_milli: gpu_milli[row],
-            })
+    let specs = (0..rows).map(|row| {
+        let unknown =
+            |what, number| TraceError::new_err(format!("job {row}: {what} {number} is unknown"));
+        let slowdowns = all.profiles.get(profile[row] as usize).cloned();
+        let speeds = all.speeds.get(speed[row] as usize).cloned();
+        Ok(JobSpec {
+            app: owners.next().unwrap_or(u32::MAX),
+            submit_us: submit_us[row],
+            work_gpu_us: work[row],
+            gang: gang[row],
+            max: max[row],
+            profile: slowdowns.ok_or_else(|| unknown("profile", profile[row]))?,
+            speeds: speeds
+                .ok_or_else(|| unknown("speeds", speed[row]))?
+                .of_share(f64::from(gpu_milli[row].min(1000)) / 1000.0),
+            checkpoint_us: Some(checkpoint_us[row]).filter(|us| *us >= 0),
+            iterations: known(iterations[row]),
+            curve: known(curve[0][row]).map(|a| LossCurve {
+                a,
+                b: curve[1][row],
+                c: curve[2][row],
+            }),
+            bracket: bracket[row],
+            gpu_milli: gpu_milli[row],
+            needs: needs[row],
         })
-        .collect()
+    });
+    Ok((specs.collect::<PyResult<_>>()?, different))
+}
+
+/// Numbers rows of needs: the number of each row, and what the numbers mean; none where nobody needs
+/// anything.
+fn numbered(rows: &[[i64; 2]]) -> (Vec<u32>, Vec<Host>) {
+    let mut numbers: BTreeMap<[i64; 2], u32> = BTreeMap::new();
+    let mut different = Vec::new();
+    let number = |row: &[i64; 2]| {
+        *numbers.entry(*row).or_insert_with(|| {
+            different.push(Host::new(row[0], row[1]));
+            different.len() as u32 - 1
+        })
+    };
+    let each = rows.iter().map(number).collect();
+    if different.iter().all(|need| need.is_none()) {
+        different.clear();
+    }
+    (each, different)
 }

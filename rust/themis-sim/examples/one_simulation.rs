@@ -70,6 +70,7 @@ fn workload(jobs: u32, gpus: u32) -> Result<Workload, themis_core::CoreError> {
             curve: None,
             bracket: 0,
             gpu_milli: 1000,
+            needs: 0,
         });
     }
     Ok(workload)

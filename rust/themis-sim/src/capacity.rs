@@ -3,15 +3,17 @@
 //! The topology has every GPU that a machine ever has. Those that it lacks at present are withdrawn
 //! (`tenure.rs`): on no offer, in no free count.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::error::SimError;
 use crate::failures::Failures;
 use crate::quarantine::Quarantine;
 use crate::settings::{LATEST_US, Settings};
+use crate::workload::Workload;
 use themis_core::MachineId;
 use themis_core::app::Speeds;
-use themis_core::cluster::{Topology, TypeSet};
+use themis_core::cluster::{Host, Topology, TypeSet};
 
 /// Why a machine's number of GPUs changes, and what becomes of those in use that it loses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,9 +49,11 @@ pub struct Cluster {
     topology: Arc<Topology>,
     /// By time; those of one instant in the order in which they were given.
     changes: Arc<[Change]>,
-    /// (from when, GPUs of each type), by time.
-    sizes: Arc<[(i64, Vec<u32>)]>,
+    sizes: Sizes,
 }
+
+/// (from when, GPUs of each type), by time.
+type Sizes = Arc<[(i64, Vec<u32>)]>;
 
 impl Cluster {
     /// The same shape with changes of its capacity; a machine has all of its GPUs until its first.
@@ -76,7 +80,7 @@ impl Cluster {
         }
         let mut changes = changes.to_vec();
         changes.sort_by_key(|change| change.at_us);
-        let sizes = sizes(&self.topology, &changes).into();
+        let sizes = sizes(&self.topology, &changes, Host::NONE);
         Ok(Self { topology: Arc::clone(&self.topology), changes: changes.into(), sizes })
     }
 
@@ -84,26 +88,12 @@ impl Cluster {
     pub fn topology(&self) -> &Arc<Topology> {
         &self.topology
     }
-
-    /// The most GPUs for one bundle of a job of these speeds, at each time from an instant on.
-    fn bundles_from<'a>(
-        &'a self,
-        at_us: i64,
-        speeds: &'a Speeds,
-    ) -> impl Iterator<Item = u32> + 'a {
-        let next = self.sizes.partition_point(|(from_us, _)| *from_us <= at_us);
-        let later = self.sizes[next.saturating_sub(1)..].iter();
-        later.map(|(_, sizes)| {
-            let pools = speeds.pools().iter().map(|pool| gpus_of(sizes, pool.types));
-            pools.max().unwrap_or(0)
-        })
-    }
 }
 
 /// A cluster that has all of its machines at all times.
 impl From<Topology> for Cluster {
     fn from(topology: Topology) -> Self {
-        let sizes = sizes(&topology, &[]).into();
+        let sizes = sizes(&topology, &[], Host::NONE);
         Self { topology: Arc::new(topology), changes: [].into(), sizes }
     }
 }
@@ -113,12 +103,16 @@ fn gpus_of(sizes: &[u32], types: TypeSet) -> u32 {
     named.map(|(_, gpus)| gpus).sum()
 }
 
-/// GPUs by type from each instant on at which they change.
-fn sizes(topology: &Topology, changes: &[Change]) -> Vec<(i64, Vec<u32>)> {
+/// GPUs by type that a need can use, from each instant on at which they change.
+fn sizes(topology: &Topology, changes: &[Change], need: Host) -> Sizes {
     let machines = (0..topology.machines() as u32).map(MachineId);
-    let mut has: Vec<u32> = machines.map(|machine| topology.machine_gpus(machine)).collect();
-    let types = (0..topology.types()).map(|at| topology.gpus_of(TypeSet::one(at)));
-    let mut now: Vec<u32> = types.collect();
+    let usable = |machine, gpus| topology.serves(machine, gpus, need);
+    let all = machines.clone().map(|machine| usable(machine, topology.machine_gpus(machine)));
+    let mut has: Vec<u32> = all.collect();
+    let mut now = vec![0; topology.types()];
+    for machine in machines {
+        now[topology.type_of(machine)] += has[machine.index()];
+    }
     let mut sizes = Vec::new();
     for at_once in changes.chunk_by(|a, b| a.at_us == b.at_us || b.at_us <= 0) {
         let at_us = at_once[0].at_us;
@@ -126,22 +120,26 @@ fn sizes(topology: &Topology, changes: &[Change]) -> Vec<(i64, Vec<u32>)> {
             sizes.push((i64::MIN, now.clone()));
         }
         for change in at_once {
-            let before = std::mem::replace(&mut has[change.machine as usize], change.gpus);
-            let size = &mut now[topology.type_of(MachineId(change.machine))];
-            *size = *size - before + change.gpus;
+            let machine = MachineId(change.machine);
+            let gpus = usable(machine, change.gpus);
+            let before = std::mem::replace(&mut has[machine.index()], gpus);
+            let size = &mut now[topology.type_of(machine)];
+            *size = *size - before + gpus;
         }
         sizes.push((at_us, now.clone()));
     }
     if sizes.is_empty() {
         sizes.push((i64::MIN, now));
     }
-    sizes
+    sizes.into()
 }
 
 /// The capacity during a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Capacity {
     cluster: Cluster,
+    /// Sizes for jobs that need something of their machines.
+    usable: BTreeMap<Host, Sizes>,
     next: usize,
     /// GPUs by machine, were none down.
     planned: Vec<u32>,
@@ -153,12 +151,19 @@ pub(crate) struct Capacity {
 }
 
 impl Capacity {
-    pub(crate) fn new(cluster: &Cluster, settings: &Settings) -> Self {
+    pub(crate) fn new(cluster: &Cluster, workload: &Workload, settings: &Settings) -> Self {
         let topology = &cluster.topology;
         let machines = topology.machines();
         let ids = (0..machines as u32).map(MachineId);
         let all: Vec<u32> = ids.map(|machine| topology.machine_gpus(machine)).collect();
+        let mut usable = BTreeMap::new();
+        for need in workload.jobs.iter().map(|job| workload.needs_of(job)) {
+            if topology.limits(need) {
+                usable.entry(need).or_insert_with(|| sizes(topology, &cluster.changes, need));
+            }
+        }
         Self {
+            usable,
             next: 0,
             planned: all.clone(),
             down: vec![false; machines],
@@ -182,15 +187,34 @@ impl Capacity {
         planned.into_iter().chain(by_chance).chain(rested).min()
     }
 
-    /// Most GPUs for one bundle of a job of these speeds at one time from an instant on, but for
-    /// failures by chance.
-    pub(crate) fn most_from(&self, at_us: i64, speeds: &Speeds) -> u32 {
-        self.cluster.bundles_from(at_us, speeds).max().unwrap_or(0)
+    /// Most GPUs for one bundle of a job of these speeds and needs at one time from an instant on,
+    /// but for failures by chance.
+    pub(crate) fn most_from(&self, at_us: i64, speeds: &Speeds, need: Host) -> u32 {
+        self.bundles_from(at_us, speeds, need).max().unwrap_or(0)
     }
 
     /// Whether that is a gang or more; soon found where it is so at present.
-    pub(crate) fn has_room_from(&self, at_us: i64, speeds: &Speeds, gang: u32) -> bool {
-        self.cluster.bundles_from(at_us, speeds).any(|gpus| gpus >= gang)
+    pub(crate) fn has_room_from(&self, at_us: i64, speeds: &Speeds, need: Host, gang: u32) -> bool {
+        self.bundles_from(at_us, speeds, need).any(|gpus| gpus >= gang)
+    }
+
+    /// The most GPUs for one bundle of such a job, at each time from an instant on.
+    #[inline]
+    fn bundles_from<'a>(
+        &'a self,
+        at_us: i64,
+        speeds: &'a Speeds,
+        need: Host,
+    ) -> impl Iterator<Item = u32> + 'a {
+        let all = &self.cluster.sizes;
+        let sizes =
+            if self.usable.is_empty() { all } else { self.usable.get(&need).unwrap_or(all) };
+        let next = sizes.partition_point(|(from_us, _)| *from_us <= at_us);
+        let later = sizes[next.saturating_sub(1)..].iter();
+        later.map(|(_, sizes)| {
+            let pools = speeds.pools().iter().map(|pool| gpus_of(sizes, pool.types));
+            pools.max().unwrap_or(0)
+        })
     }
 
     /// Takes the next change that is due by now: machines that have rested, plans in their order,
@@ -264,9 +288,9 @@ mod tests {
         let cluster = cluster().with_changes(&rows).expect("valid");
         // 6 GPUs at first, 10 from 10 on, 6 from 20 on.
         let most = |cluster: &Cluster, at_us| {
-            let capacity = Capacity::new(cluster, &Settings::default());
-            let most = capacity.most_from(at_us, &Speeds::ALIKE);
-            let room = |gang| capacity.has_room_from(at_us, &Speeds::ALIKE, gang);
+            let capacity = Capacity::new(cluster, &Workload::default(), &Settings::default());
+            let most = capacity.most_from(at_us, &Speeds::ALIKE, Host::NONE);
+            let room = |gang| capacity.has_room_from(at_us, &Speeds::ALIKE, Host::NONE, gang);
             assert!(room(most) && !room(most + 1));
             most
         };
@@ -280,7 +304,7 @@ mod tests {
         let rows = [change(30, 1, 1), change(10, 0, 0), change(10, 0, 3)];
         let cluster = cluster();
         let changed = cluster.with_changes(&rows).expect("valid");
-        let mut capacity = Capacity::new(&changed, &Settings::default());
+        let mut capacity = Capacity::new(&changed, &Workload::default(), &Settings::default());
         assert_eq!(capacity.next_us(), Some(10));
         let due: Vec<u32> = std::iter::from_fn(|| capacity.pop(20)).map(|c| c.gpus).collect();
         assert_eq!((due, capacity.next_us()), (vec![0, 3], Some(30)));
@@ -303,7 +327,7 @@ mod tests {
         let changed = cluster().with_changes(&rows).expect("valid");
         let settings =
             Settings { quarantine_after: Some(2), quarantine_us: 100, ..Settings::default() };
-        let mut capacity = Capacity::new(&changed, &settings);
+        let mut capacity = Capacity::new(&changed, &Workload::default(), &settings);
         let played: Vec<(i64, u32)> = std::iter::from_fn(|| capacity.pop(capacity.next_us()?))
             .map(|change| (change.at_us, change.gpus))
             .collect();

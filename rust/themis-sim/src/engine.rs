@@ -184,6 +184,7 @@ impl<'w> Engine<'w> {
         // 4. One decision over all that is free.
         while decides && self.decide(policy)? {}
         tell_moves(&mut self.state)?;
+        debug_assert!(self.state.tenures.free().host_is_sound(), "more taken than there is");
         self.contended = self.state.is_contended();
         if policy.leases() && self.contended {
             // Leases that nobody wanted at this instant go on to their next end.
@@ -279,7 +280,7 @@ impl<'w> Engine<'w> {
             for job in &state.apps[*app as usize].open {
                 let expired = &state.jobs[*job as usize].expired;
                 if !expired.is_empty() {
-                    offer.to_mut().give(&state.tenures.staying(expired));
+                    state.tenures.offer_again(offer.to_mut(), expired);
                 }
             }
         }

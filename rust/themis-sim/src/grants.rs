@@ -36,7 +36,7 @@ pub(crate) fn begin(state: &mut State<'_>, grant: &Grant, leases: bool) -> Vec<u
         renewals: 0,
         milli: seat.milli,
     };
-    state.tenures.grant(&gpus, tenure);
+    state.tenures.grant(&gpus, tenure, seat.needs);
     state.tenures.seat_holder(&gpus, seat);
     gpus
 }

@@ -64,6 +64,9 @@ pub(crate) fn check(
         }
     }
     check_types(state, plan, policy)?;
+    if !offer.host().is_empty() {
+        check_host(state, offer, plan, policy)?;
+    }
     check_caps(state, &granted, policy)?;
     check_quotas(state, &granted, policy)
 }
@@ -84,6 +87,31 @@ fn check_types(state: &State<'_>, plan: &Plan, policy: &str) -> Result<(), SimEr
             let (app, job) = (grant.app, grant.job);
             return Err(SimError::Policy { policy: policy.to_string(), app, job, problem });
         }
+    }
+    Ok(())
+}
+
+/// Refuses GPUs whose machines lack what they need beside.
+fn check_host(
+    state: &State<'_>,
+    offer: &FreeSet,
+    plan: &Plan,
+    policy: &str,
+) -> Result<(), SimError> {
+    let mut rest = offer.clone();
+    for grant in &plan.grants {
+        let needs = state.needs_of(grant.job);
+        for (machine, gpus) in grant.bundle.by_machine(&state.topology) {
+            if !rest.hosts(machine, gpus, needs) {
+                let problem = format!(
+                    "{gpus} GPUs of machine {}: it lacks the CPU cores or memory that they need",
+                    machine.0
+                );
+                let (app, job) = (grant.app, grant.job);
+                return Err(SimError::Policy { policy: policy.to_string(), app, job, problem });
+            }
+        }
+        rest.take_host(needs, &grant.bundle);
     }
     Ok(())
 }

@@ -30,11 +30,25 @@ pub(crate) fn keep_promises(state: &mut State<'_>) {
 /// Ends leases on promised GPUs in time; after a decision.
 pub(crate) fn cut_leases(state: &mut State<'_>) {
     let Some(made) = &state.reservation else { return };
-    for gpu in &made.gpus {
+    let beside = others_on_their_machines(state, made);
+    for gpu in made.gpus.iter().chain(&beside) {
         if let Some(app) = state.tenures.cut(*gpu, made.at_us) {
             state.expiries.plan(made.at_us, app);
         }
     }
+}
+
+/// GPUs on the machines of those promised, on which somebody takes of what the promised ones need
+/// too: last ones first.
+fn others_on_their_machines(state: &State<'_>, made: &Reservation) -> Vec<u32> {
+    if !state.topology.limits(state.needs_of(made.job)) {
+        return Vec::new();
+    }
+    let machines = state.tenures.bundle(&made.gpus).by_machine(&state.topology);
+    let machines: Vec<_> = machines.into_iter().map(|(machine, _)| machine).collect();
+    let mut others = state.tenures.taking(&machines);
+    others.retain(|gpu| made.gpus.binary_search(gpu).is_err());
+    others
 }
 
 /// Whether a job waits for the cluster, and not for its own app or tenant.
@@ -87,12 +101,18 @@ fn place(state: &State<'_>, nothing: &FreeSet, number: u32) -> Option<Reservatio
         ends
     };
     let pools = job.speeds.pools().iter().map(|pool| ends(pool.types));
-    let ends = pools.filter(|ends| ends.len() >= gang).min_by_key(|ends| ends[gang - 1].0)?;
-    let at_us = ends[gang - 1].0;
-    let by_then: Vec<u32> =
-        ends.iter().take_while(|(end_us, _)| *end_us <= at_us).map(|(_, gpu)| *gpu).collect();
-    let free = FreeSet::of(state.topology.clone(), &state.tenures.bundle(&by_then));
-    let bundle = job.claim(&free, job.gang)?;
+    let first = |ends: Vec<(i64, u32)>| {
+        let mut instants: Vec<i64> =
+            ends.get(gang - 1..)?.iter().map(|(at_us, _)| *at_us).collect();
+        instants.dedup(); // the first will do, unless machines lack what GPUs need beside
+        instants.into_iter().find_map(|at_us| {
+            let by_then = ends.iter().take_while(|(end_us, _)| *end_us <= at_us);
+            let by_then: Vec<u32> = by_then.map(|(_, gpu)| *gpu).collect();
+            let bundle = job.claim(&state.tenures.only(&by_then), job.gang)?;
+            Some((at_us, by_then, bundle))
+        })
+    };
+    let (at_us, by_then, bundle) = pools.filter_map(first).min_by_key(|(at_us, ..)| *at_us)?;
     let mut gpus = Vec::with_capacity(gang);
     for (slot, count) in bundle.iter() {
         let of_slot = by_then.iter().filter(|gpu| state.tenures.slot_of(**gpu) == slot);
@@ -109,12 +129,22 @@ fn free_at(state: &State<'_>, gpu: u32) -> i64 {
 
 /// Takes the promised GPUs from whoever holds them, and begins.
 fn start(state: &mut State<'_>, made: Reservation) {
+    let others = others_on_their_machines(state, &made);
     let Reservation { job, gpus, .. } = made;
+    let needs = state.needs_of(job);
     take_back(state, &Loss { gpus: gpus.clone(), why: EndedBy::Expired });
+    let bundle = state.tenures.bundle(&gpus);
+    for other in others {
+        if state.tenures.free().allows(needs, &bundle) {
+            break;
+        }
+        take_back(state, &Loss { gpus: vec![other], why: EndedBy::Expired });
+    }
     let app = state.workload.jobs[job as usize].app;
     let (start_us, expiry_us) = (state.now_us, state.clock.expiry(state.now_us, 1.0));
     let (cause, milli) = (Cause::Reservation, WHOLE_MILLI);
-    state.tenures.grant(&gpus, Tenure { app, start_us, expiry_us, cause, renewals: 0, milli });
+    let tenure = Tenure { app, start_us, expiry_us, cause, renewals: 0, milli };
+    state.tenures.grant(&gpus, tenure, needs);
     state.expiries.plan(expiry_us, app);
     state.assign(job, gpus);
 }

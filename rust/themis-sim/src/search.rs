@@ -109,8 +109,7 @@ fn reuse(state: &mut State<'_>, app: u32, spare: Vec<u32>, leases: bool) {
         state.release(&spare, EndedBy::JobEnd);
         return;
     }
-    let free = FreeSet::of(Arc::clone(&state.topology), &state.tenures.bundle(&spare));
-    let mut free = free.with_rooms(state.rooms());
+    let mut free = state.tenures.only(&spare).with_rooms(state.rooms());
     let nothing = FreeSet::empty(Arc::clone(&state.topology));
     let mut candidate = View::new(state, &nothing).app(app);
     for (job, bundle) in candidate.state.claim_all(&mut free) {

@@ -5,6 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use themis_core::cluster::Host;
+
 /// Thousandths of a whole GPU.
 pub(crate) const WHOLE_MILLI: u32 = 1000;
 
@@ -14,6 +16,8 @@ pub(crate) struct Seat {
     pub(crate) job: u32,
     pub(crate) app: u32,
     pub(crate) milli: u32,
+    /// What it takes of the machine of a GPU.
+    pub(crate) needs: Host,
     pub(crate) since_us: i64,
 }
 
@@ -101,7 +105,7 @@ mod tests {
     #[test]
     fn a_share_goes_where_the_least_room_is_left() {
         let mut seats = Seats::default();
-        let seat = |job, milli| Seat { job, app: 0, milli, since_us: 0 };
+        let seat = |job, milli| Seat { job, app: 0, milli, needs: Host::NONE, since_us: 0 };
         seats.sit(3, seat(0, 500));
         seats.sit(1, seat(1, 400));
         seats.sit(2, seat(2, 500));

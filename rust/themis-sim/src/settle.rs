@@ -41,10 +41,10 @@ pub(crate) fn settle(offer: &FreeSet, grants: &mut [Grant], jobs: &[Job]) {
             moving.push(at);
             continue;
         };
-        if !free.has(fixed) {
+        if !free.allows(jobs[at].needs, fixed) {
             return;
         }
-        free.take(fixed);
+        free.take_with(jobs[at].needs, fixed);
         bundles[at] = Some(fixed.clone());
     }
     for at in moving {
@@ -52,8 +52,9 @@ pub(crate) fn settle(offer: &FreeSet, grants: &mut [Grant], jobs: &[Job]) {
         let near = Near { held: &jobs[at].held, previous: &jobs[at].previous };
         let types = jobs[at].speeds.no_slower(topology.types_of(granted));
         let within = Within { level: level(granted), types };
-        let Some(bundle) = fit(&free, granted.gpus(), within, near) else { return };
-        free.take(&bundle);
+        let open = free.open_to(jobs[at].needs);
+        let Some(bundle) = fit(&open, granted.gpus(), within, near) else { return };
+        free.take_with(jobs[at].needs, &bundle);
         bundles[at] = Some(bundle);
     }
     for (grant, bundle) in grants.iter_mut().zip(bundles) {

@@ -36,6 +36,7 @@ fn join(state: &mut State<'_>, job: u32) -> Option<u32> {
     if !spec.is_fraction() || app.gpus - has >= app.cap || !state.quota_allows(spec.app, 1 - has) {
         return None;
     }
+    let seat = state.seat_of(job);
     let on_one_of = |types: TypeSet| {
         state.tenures.seats.tightest(spec.gpu_milli, |gpu| {
             let machine = state.topology.machine_of(state.tenures.slot_of(gpu));
@@ -43,10 +44,11 @@ fn join(state: &mut State<'_>, job: u32) -> Option<u32> {
             types.has(state.topology.type_of(machine))
                 && !state.tenures.is_withdrawn(gpu)
                 && state.lease_end(gpu) > state.now_us
+                && state.tenures.hosts(gpu, seat.needs)
         })
     };
     let gpu = spec.speeds.pools().iter().find_map(|pool| on_one_of(pool.types))?;
-    state.tenures.seats.sit(gpu, state.seat_of(job));
+    state.tenures.seat_guest(gpu, seat);
     Some(gpu)
 }
 
@@ -108,8 +110,14 @@ pub(crate) fn seat(
     let mut again = !evicted.is_empty();
     for grant in &granted {
         let joined = join(state, grant.job);
-        again |= joined.is_some();
-        let gpus = joined.map_or_else(|| begin(state, grant, leases), |gpu| vec![gpu]);
+        // Those who joined others may have taken what a machine had left.
+        let begins = state.tenures.free().allows(state.needs_of(grant.job), &grant.bundle);
+        again |= joined.is_some() || !begins;
+        let gpus = match joined {
+            Some(gpu) => vec![gpu],
+            None if begins => begin(state, grant, leases),
+            None => Vec::new(),
+        };
         go_on(state, grant.job, gpus);
     }
     for job in evicted {
@@ -149,7 +157,8 @@ impl State<'_> {
     /// The seat that a job takes now.
     pub(crate) fn seat_of(&self, job: u32) -> Seat {
         let spec = &self.workload.jobs[job as usize];
-        Seat { job, app: spec.app, milli: spec.gpu_milli, since_us: self.now_us }
+        let (milli, needs) = (spec.gpu_milli, self.workload.needs_of(spec));
+        Seat { job, app: spec.app, milli, needs, since_us: self.now_us }
     }
 
     /// The next end of the lease on a GPU, opposed or not.

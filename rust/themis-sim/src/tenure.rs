@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::cause::{Cause, EndedBy};
 use crate::log::{LeaseLog, LeaseRow};
 use crate::seats::{Seat, Seats, WHOLE_MILLI};
-use themis_core::cluster::{Bundle, FreeSet, Topology};
+use themis_core::cluster::{Bundle, FreeSet, Host, Topology};
 use themis_core::{MachineId, SlotId};
 
 /// An app's lease on one GPU.
@@ -33,6 +33,8 @@ pub(crate) struct Tenures {
     /// Those that it has: all but the withdrawn ones that nobody holds.
     gpus: u32,
     free: FreeSet,
+    /// What the holder of each GPU takes of its machine; empty where no machine is limited.
+    needs: Vec<Host>,
     /// Who shares a GPU with whom.
     pub(crate) seats: Seats,
 }
@@ -48,8 +50,9 @@ impl Tenures {
         let owner = vec![None; slot_of.len()];
         let (withdrawn, gpus) = (vec![false; slot_of.len()], topology.gpus());
         let free = FreeSet::full(Arc::clone(&topology));
-        let seats = Seats::default();
-        Self { topology, first_gpu, slot_of, owner, withdrawn, gpus, free, seats }
+        let limited = if topology.host().is_empty() { 0 } else { slot_of.len() };
+        let (needs, seats) = (vec![Host::NONE; limited], Seats::default());
+        Self { topology, first_gpu, slot_of, owner, withdrawn, gpus, free, needs, seats }
     }
 
     /// GPUs that the cluster has at present, those that somebody still holds among them.
@@ -135,14 +138,78 @@ impl Tenures {
         Some(named)
     }
 
-    /// Gives free GPUs to an app.
-    pub(crate) fn grant(&mut self, gpus: &[u32], tenure: Tenure) {
+    /// Gives free GPUs to an app, for a job that takes so much of their machines.
+    pub(crate) fn grant(&mut self, gpus: &[u32], tenure: Tenure, needs: Host) {
         for gpu in gpus {
             let owner = &mut self.owner[*gpu as usize];
             debug_assert!(owner.is_none(), "GPU {gpu} is granted twice");
             *owner = Some(tenure);
         }
         self.free.take(&self.bundle(gpus));
+        for gpu in gpus.iter().filter(|_| !needs.is_none()) {
+            self.set_needs(*gpu, needs);
+        }
+    }
+
+    /// Lets the holder of a GPU take so much of its machine from now on.
+    fn set_needs(&mut self, gpu: u32, needs: Host) {
+        if let Some(known) = self.needs.get_mut(gpu as usize) {
+            let before = std::mem::replace(known, needs);
+            let one: Bundle = [(self.slot_of[gpu as usize], 1)].into_iter().collect();
+            self.free.give_host(before, &one);
+            self.free.take_host(needs, &one);
+        }
+    }
+
+    /// Adds GPUs whose leases have just ended to an offer, with what their holders take of their
+    /// machines.
+    pub(crate) fn offer_again(&self, offer: &mut FreeSet, gpus: &[u32]) {
+        offer.give(&self.staying(gpus));
+        if !self.needs.is_empty() {
+            for gpu in gpus {
+                offer.give_host(self.needs[*gpu as usize], &self.bundle(&[*gpu]));
+            }
+        }
+    }
+
+    /// A set in which just these GPUs are free, with what all who sit on them take of their machines
+    /// beside what nobody takes.
+    pub(crate) fn only(&self, gpus: &[u32]) -> FreeSet {
+        let free = FreeSet::of(Arc::clone(&self.topology), &self.bundle(gpus));
+        if self.needs.is_empty() {
+            return free;
+        }
+        let mut free = free.with_host(self.free.host().to_vec());
+        for gpu in gpus {
+            let one = self.bundle(&[*gpu]);
+            free.give_host(self.needs[*gpu as usize], &one);
+            let guests = self.seats.on(*gpu).iter().skip(1);
+            guests.for_each(|seat| free.give_host(seat.needs, &one));
+        }
+        free
+    }
+
+    /// Whether the machine of a GPU has left what a seat on it takes.
+    pub(crate) fn hosts(&self, gpu: u32, needs: Host) -> bool {
+        let machine = self.topology.machine_of(self.slot_of(gpu));
+        self.free.hosts(machine, 1, needs)
+    }
+
+    /// The GPUs of some machines on which somebody takes something of them, last ones first.
+    pub(crate) fn taking(&self, machines: &[MachineId]) -> Vec<u32> {
+        let gpus = machines.iter().flat_map(|machine| self.topology.slots_of(*machine));
+        let gpus = gpus.flat_map(|slot| {
+            let first = self.first_gpu[slot.index()];
+            first..first + self.topology.slot_gpus(slot)
+        });
+        let takes = |gpu: &u32| {
+            let guests = self.seats.on(*gpu).iter().skip(1);
+            let holder = self.needs.get(*gpu as usize).is_some_and(|needs| !needs.is_none());
+            holder || guests.into_iter().any(|seat| !seat.needs.is_none())
+        };
+        let mut taking: Vec<u32> = gpus.filter(takes).collect();
+        taking.sort_unstable_by(|a, b| b.cmp(a));
+        taking
     }
 
     /// Ends the lease on a GPU at an instant at the latest; the app of a lease that this shortens.
@@ -165,6 +232,11 @@ impl Tenures {
         let (mut freed, mut passed) = (Vec::with_capacity(gpus.len()), Vec::new());
         for gpu in gpus {
             let heir = self.seats.pass_on(*gpu);
+            if !self.needs.is_empty() {
+                self.set_needs(*gpu, Host::NONE);
+                // What the heir takes is taken already.
+                self.needs[*gpu as usize] = heir.map_or(Host::NONE, |seat| seat.needs);
+            }
             let owner = &mut self.owner[*gpu as usize];
             let expiry_us = owner.map_or(i64::MAX, |tenure| tenure.expiry_us);
             *owner = heir.map(|seat| guest(&seat, expiry_us));
@@ -186,6 +258,9 @@ impl Tenures {
         log: &mut LeaseLog,
     ) -> bool {
         let seat = self.seats.leave(gpu, job);
+        if let Some(seat) = &seat {
+            self.free.give_host(seat.needs, &self.bundle(&[gpu]));
+        }
         if let Some(seat) = seat.filter(|seat| seat.since_us < now_us) {
             log.push(self.row(gpu, 1, &guest(&seat, i64::MAX), now_us, why));
         }
@@ -211,8 +286,15 @@ impl Tenures {
                 (tenure.start_us, tenure.milli) = (seat.since_us, seat.milli);
             }
             self.seats.pass_on(*gpu);
+            self.set_needs(*gpu, seat.needs);
             self.seat_holder(&[*gpu], seat);
         }
+    }
+
+    /// Seats a guest.
+    pub(crate) fn seat_guest(&mut self, gpu: u32, seat: Seat) {
+        self.free.take_host(seat.needs, &self.bundle(&[gpu]));
+        self.seats.sit(gpu, seat);
     }
 
     /// Opens GPUs that were granted for a share to guests.
@@ -310,11 +392,11 @@ mod tests {
             renewals: 0,
             milli: WHOLE_MILLI,
         };
-        tenures.grant(&[4], tenure(0));
+        tenures.grant(&[4], tenure(0), Host::NONE);
         let bundle: Bundle = [(SlotId(2), 1), (SlotId(3), 2)].into_iter().collect();
         let named = tenures.name(&bundle, &[]).expect("free");
         assert_eq!(named, vec![5, 6, 7]);
-        tenures.grant(&named, tenure(1));
+        tenures.grant(&named, tenure(1), Host::NONE);
         assert_eq!(tenures.name(&bundle, &[]), None);
         tenures.renew(&named, 100, 200, &mut log);
         tenures.renew(&named, 200, 300, &mut log);

@@ -7,7 +7,7 @@ use crate::state::{FairShare, Ideal, Lines, State};
 use crate::workload::{Claim, JobSpec};
 use themis_core::app::{Alone, AppState, Demand, Job, OwnGpus, Speeds};
 use themis_core::auction::{Rules, Standing};
-use themis_core::cluster::{Bundle, FreeSet, Topology};
+use themis_core::cluster::{Bundle, FreeSet, Host, Topology};
 use themis_core::fairness::{FilterKey, OutsideContext, TIdReading};
 use themis_core::schedulers::AppScheduler;
 
@@ -243,6 +243,11 @@ impl<'a> View<'a> {
         &self.spec(job).speeds
     }
 
+    /// What each of its GPUs needs of its machine.
+    pub fn needs(&self, job: u32) -> Host {
+        self.state.needs_of(job)
+    }
+
     /// The app of a job.
     pub fn app_of(&self, job: u32) -> u32 {
         self.spec(job).app
@@ -271,6 +276,7 @@ impl<'a> View<'a> {
             work_left_gpu_s: self.work_left_gpu_s(job),
             profile: spec.profile.clone(),
             speeds: spec.speeds.clone(),
+            needs: self.needs(job),
             held,
             previous,
             rank: self.scheduler(spec.app).rank(self.number_within(job)),

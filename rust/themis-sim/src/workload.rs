@@ -4,7 +4,7 @@ use crate::error::SimError;
 use crate::seats::WHOLE_MILLI;
 use crate::settings::LATEST_US;
 use themis_core::app::{Profile, Speeds};
-use themis_core::cluster::Locality;
+use themis_core::cluster::{Host, Locality};
 use themis_core::schedulers::{LossCurve, SchedulerKind};
 
 /// An app: its jobs are a range of the job list.
@@ -100,6 +100,9 @@ pub struct JobSpec {
     /// Thousandths of its GPU that it uses; below 1000 only for a job of one GPU, whose `speeds` are
     /// those of its share.
     pub gpu_milli: u32,
+    /// What each of its GPUs needs of its machine: a position in [`Workload::needs`]; 0 where there
+    /// are none.
+    pub needs: u32,
 }
 
 impl JobSpec {
@@ -132,6 +135,8 @@ pub struct Workload {
     pub jobs: Vec<JobSpec>,
     /// The tenants; none: all apps are alike.
     pub tenants: Vec<Tenant>,
+    /// What whole GPUs of jobs need of their machines beside ([`Workload::needs_of`]); none: nothing.
+    pub needs: Vec<Host>,
 }
 
 impl Workload {
@@ -176,6 +181,7 @@ impl Workload {
             next_job += app.jobs;
         }
         self.check_tenants()?;
+        self.check_needs()?;
         if next_job as usize != self.jobs.len() {
             return Err(SimError::Workload {
                 what: "job",
@@ -214,6 +220,23 @@ impl Workload {
         let index = self.tenants.len() - 1;
         let value = all.to_string();
         Err(SimError::Workload { what: "tenant", index, field: "guaranteed", value, expected })
+    }
+
+    /// What a GPU of a job needs of its machine. A share of a GPU needs that part of what a whole one
+    /// does: machines have their host resources in thousandths of the units of [`Workload::needs`],
+    /// so that all parts are whole.
+    pub fn needs_of(&self, job: &JobSpec) -> Host {
+        let whole = self.needs.get(job.needs as usize);
+        whole.map_or(Host::NONE, |need| need.times(job.gpu_milli))
+    }
+
+    fn check_needs(&self) -> Result<(), SimError> {
+        let most = Host::MOST_A_GPU / i64::from(WHOLE_MILLI);
+        let fits = |need: &Host| need.amounts().iter().all(|amount| (0..=most).contains(amount));
+        let Some(index) = self.needs.iter().position(|need| !fits(need)) else { return Ok(()) };
+        let value = format!("{:?}", self.needs[index].amounts());
+        let expected = "0 or more, at most 1.3e8";
+        Err(SimError::Workload { what: "need", index, field: "host", value, expected })
     }
 
     /// GPU time of an app is counted in 64-bit microseconds.
@@ -261,6 +284,9 @@ impl Workload {
         if job.is_fraction() && !(one && plain) {
             let expected = "1000, but for a job of one GPU of an app without a search";
             return refuse("gpu_milli", job.gpu_milli.to_string(), expected);
+        }
+        if job.needs as usize >= self.needs.len().max(1) {
+            return refuse("needs", job.needs.to_string(), "the number of a need");
         }
         if job.gang > app.max_gpus {
             return refuse("gang", job.gang.to_string(), "no more than max_gpus of its app");

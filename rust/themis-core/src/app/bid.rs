@@ -66,6 +66,7 @@ impl AppState {
     pub fn patterns(&self, offer: &FreeSet, chunks: &Chunks) -> Vec<Pattern> {
         let steps = self.steps(offer.total().min(self.spare_of(offer)));
         let held = self.held_rates(offer.topology());
+        let openings = self.openings(offer);
         let mut ladders: SmallVec<[Ladder; 4]> =
             self.reaches().map(|reach| Ladder::new(self, &held, reach)).collect();
         let floor = self.log_v_empty();
@@ -77,7 +78,7 @@ impl AppState {
                 if ladder.reach().pool != pool {
                     (coarser, pool) = (floor, ladder.reach().pool);
                 }
-                ladder.climb(self, offer, chunks, *step);
+                ladder.climb(self, &openings, chunks, *step);
                 if !ladder.fits() {
                     continue;
                 }
@@ -135,13 +136,13 @@ impl AppState {
             let state = &self.jobs[job];
             let near = Near { held: &state.held, previous: &state.previous };
             let within = state.within(&topology, reach);
-            let Some(bundle) = fit(free, gpus, within, near) else {
+            let Some(bundle) = fit(&free.open_to(state.needs), gpus, within, near) else {
                 for part in &parts {
-                    free.give_for(self.tenant, &part.bundle);
+                    self.give(free, part.job, &part.bundle);
                 }
                 return None;
             };
-            free.take_for(self.tenant, &bundle);
+            free.take_for(self.tenant, state.needs, &bundle);
             rates[job] = state.rate_on(&topology, &state.held.union(&bundle));
             parts.push(Part { job, bundle });
         }

@@ -6,7 +6,7 @@
 //! O(localities) a claim.
 
 use crate::app::{AppState, Job, Stopping, divide};
-use crate::cluster::{Bundle, FreeSet, Locality, Near, Within, fit};
+use crate::cluster::{Bundle, FreeSet, Locality, Near, Openings, Within, fit};
 
 impl AppState {
     /// The order in which jobs are served.
@@ -48,17 +48,47 @@ impl AppState {
             let (previous, most) = (&job.previous, job.max.min(spare));
             job.held.is_empty()
                 && (job.gang.max(1)..=most).contains(&previous.gpus())
-                && free.has(previous)
+                && free.allows(job.needs, previous)
         };
         let at = self.job_order().into_iter().find(|at| resumes(&self.jobs[*at]))?;
         Some((at, self.jobs[at].previous.clone()))
+    }
+
+    /// Takes free GPUs for a job, with what they need, and counts them for its tenant.
+    pub fn take(&self, free: &mut FreeSet, job: usize, bundle: &Bundle) {
+        free.take_for(self.tenant, self.jobs[job].needs, bundle);
+    }
+
+    /// Gives back GPUs that it took for a job.
+    pub fn give(&self, free: &mut FreeSet, job: usize, bundle: &Bundle) {
+        free.give_for(self.tenant, self.jobs[job].needs, bundle);
+    }
+
+    /// Whether machines have left what GPUs for some of its jobs need together.
+    pub fn has_host_for(&self, parts: &[(usize, Bundle)], free: &FreeSet) -> bool {
+        if free.host().is_empty() {
+            return true;
+        }
+        let mut rest = free.clone();
+        parts.iter().all(|(job, bundle)| {
+            let allowed = rest.allows(self.jobs[*job].needs, bundle);
+            if allowed {
+                rest.take_with(self.jobs[*job].needs, bundle);
+            }
+            allowed
+        })
+    }
+
+    /// What each of its jobs can use of an offer.
+    pub(super) fn openings<'a>(&self, offer: &'a FreeSet) -> Openings<'a> {
+        Openings::of(offer, self.jobs.iter().map(|job| job.needs))
     }
 
     /// Takes claims from `free` until nothing more helps; the parts, in the order of the claims.
     pub fn claim_all(&mut self, free: &mut FreeSet) -> Vec<(usize, Bundle)> {
         let mut parts = Vec::new();
         while let Some((job, bundle)) = self.claim_one(free) {
-            free.take_for(self.tenant, &bundle);
+            self.take(free, job, &bundle);
             self.hold(job, &bundle);
             parts.push((job, bundle));
         }
@@ -76,6 +106,7 @@ impl Job {
         if need == 0 || held + need < self.gang {
             return None;
         }
+        let free = &*free.open_to(self.needs);
         let topology = free.topology();
         let now = topology.locality(&self.held);
         let mut best = (self.rate_on(topology, &self.held), 0, Within::from(Locality::Slot));

@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 use crate::app::{AppState, Job, Pool, Stopping};
-use crate::cluster::{Chunks, FreeSet, Locality, Topology, Use, Within};
+use crate::cluster::{Chunks, Locality, Openings, Topology, Use, Within};
 
 /// One more piece of GPUs for a job: its gang, or as much again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +61,14 @@ impl Ladder {
     }
 
     /// Takes one more step.
-    pub(super) fn climb(&mut self, app: &AppState, offer: &FreeSet, chunks: &Chunks, step: Step) {
+    pub(super) fn climb(
+        &mut self,
+        app: &AppState,
+        openings: &Openings<'_>,
+        chunks: &Chunks,
+        step: Step,
+    ) {
+        let offer = openings.to(app.jobs[step.job].needs);
         if self.current.as_ref().is_none_or(|current| current.job != step.job) {
             self.current = Some(Current::new(app, offer.topology(), step.job, self.reach.pool));
         }

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use crate::app::ladder::{Ladder, Reach, Step};
 use crate::app::{AppState, Pattern, Stopping, Value};
-use crate::cluster::{Chunks, FreeSet, Use};
+use crate::cluster::{Chunks, FreeSet, Openings, Use};
 
 /// Most steps of a mixture.
 const MOST_STEPS: usize = 24;
@@ -33,8 +33,9 @@ impl AppState {
         let mut steps = self.steps(offer.total().min(self.spare_of(offer)));
         steps.truncate(MOST_STEPS);
         let held = self.held_rates(offer.topology());
+        let openings = self.openings(offer);
         let climb =
-            |reach| (reach, self.rungs(Ladder::new(self, &held, reach), offer, chunks, &steps));
+            |reach| (reach, self.rungs(Ladder::new(self, &held, reach), &openings, chunks, &steps));
         let reaches: SmallVec<[(Reach, Vec<Rung>); 4]> = self.reaches().map(climb).collect();
         let value = self.value();
         for (at, coarse) in reaches.iter().enumerate() {
@@ -48,7 +49,7 @@ impl AppState {
     fn rungs(
         &self,
         mut ladder: Ladder,
-        offer: &FreeSet,
+        openings: &Openings<'_>,
         chunks: &Chunks,
         steps: &[Step],
     ) -> Vec<Rung> {
@@ -59,7 +60,7 @@ impl AppState {
         };
         let mut rungs = vec![rung(&ladder)];
         for step in steps {
-            ladder.climb(self, offer, chunks, *step);
+            ladder.climb(self, openings, chunks, *step);
             rungs.push(rung(&ladder));
         }
         rungs

@@ -36,6 +36,7 @@ impl AppState {
     /// The relaxed app on an offer.
     pub fn relaxed(&self, offer: &FreeSet, chunks: &Chunks) -> Relaxed {
         let held = self.held_rates(offer.topology());
+        let openings = self.openings(offer);
         let alike = self.alike();
         let jobs = self.jobs.iter().zip(&held);
         let open = jobs.filter(|(job, _)| job.unmet() > 0);
@@ -48,7 +49,7 @@ impl AppState {
             jobs: jobs
                 .map(|(job, rate)| {
                     let base = if self.stopping == Stopping::All { *rate } else { 0.0 };
-                    ways(job, offer, chunks)
+                    ways(job, openings.to(job.needs), chunks)
                         .into_iter()
                         .map(|(rate, uses)| (rate - base, uses))
                         .collect()
@@ -81,6 +82,7 @@ impl AppState {
                 && job.gang == first.gang
                 && job.profile == first.profile
                 && job.speeds == first.speeds
+                && job.needs == first.needs
         };
         open.iter().all(same).then_some(open.len())
     }

@@ -1,7 +1,7 @@
 //! What an app reports: elapsed time, work left, demands, holdings (paper, section 4.3).
 
 use crate::app::{Demand, OwnGpus, Pool, Profile, Speeds, divide};
-use crate::cluster::{Bundle, FreeSet, Locality, Topology};
+use crate::cluster::{Bundle, FreeSet, Host, Locality, Topology};
 
 /// Which of its jobs an app waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +25,8 @@ pub struct Job {
     pub profile: Profile,
     /// The GPU types that it may use.
     pub speeds: Speeds,
+    /// What each of its GPUs needs of its machine beside.
+    pub needs: Host,
     /// GPUs that it keeps.
     pub held: Bundle,
     /// GPUs whose lease ran out just now and that are on offer again.
@@ -37,8 +39,15 @@ impl Job {
     /// A job without GPUs that runs equally fast on all.
     pub fn waiting(gang: u32, max: u32, work_left_gpu_s: f64, profile: Profile) -> Self {
         let (held, previous) = (Bundle::new(), Bundle::new());
-        let speeds = Speeds::ALIKE;
-        Self { gang, max, work_left_gpu_s, profile, speeds, held, previous, rank: 0.0 }
+        let (speeds, needs) = (Speeds::ALIKE, Host::NONE);
+        Self { gang, max, work_left_gpu_s, profile, speeds, needs, held, previous, rank: 0.0 }
+    }
+
+    /// The same job with GPUs that need something of their machines.
+    #[must_use]
+    pub fn with_needs(mut self, needs: Host) -> Self {
+        self.needs = needs;
+        self
     }
 
     /// The same job on GPUs of several types.
@@ -79,13 +88,16 @@ impl Job {
 
     /// The best rate that the whole cluster could give it.
     pub fn best_rate(&self, topology: &Topology) -> f64 {
-        let at = |pool: &Pool, level| {
-            let gpus = self.max.min(topology.largest_of(level, pool.types));
-            let level = topology.best_locality(gpus, pool.types).unwrap_or(Locality::Cluster);
-            self.rate_at(gpus, level) * pool.speed
+        let best = |pool: &Pool| {
+            let largest = topology.largest_each(pool.types, self.needs);
+            let at = |most: u32| {
+                let gpus = self.max.min(most);
+                let level = Locality::ALL.into_iter().find(|level| gpus <= largest[level.index()]);
+                self.rate_at(gpus, level.unwrap_or(Locality::Cluster)) * pool.speed
+            };
+            largest.map(at)
         };
-        let pools = self.speeds.pools().iter();
-        pools.flat_map(|pool| Locality::ALL.map(|level| at(pool, level))).fold(0.0, f64::max)
+        self.speeds.pools().iter().flat_map(best).fold(0.0, f64::max)
     }
 
     /// The rate of its gang in the worst placement: below that of every usable bundle.

@@ -216,19 +216,19 @@ impl Bidder {
         }
     }
 
-    /// Takes GPUs that are free, and counts them for its tenant.
-    pub(super) fn take(&self, free: &mut FreeSet, bundle: &Bundle) {
+    /// Takes GPUs that are free, with what they need, and counts them for its tenant.
+    pub(super) fn take(&self, free: &mut FreeSet, part: &Part) {
         match self {
-            Self::App(app) => free.take_for(app.tenant, bundle),
-            Self::Table(_) => free.take(bundle),
+            Self::App(app) => app.take(free, part.job, &part.bundle),
+            Self::Table(_) => free.take(&part.bundle),
         }
     }
 
     /// Gives back GPUs that it took.
-    pub(super) fn give(&self, free: &mut FreeSet, bundle: &Bundle) {
+    pub(super) fn give(&self, free: &mut FreeSet, part: &Part) {
         match self {
-            Self::App(app) => free.give_for(app.tenant, bundle),
-            Self::Table(_) => free.give(bundle),
+            Self::App(app) => app.give(free, part.job, &part.bundle),
+            Self::Table(_) => free.give(&part.bundle),
         }
     }
 

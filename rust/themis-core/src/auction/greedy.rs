@@ -71,7 +71,7 @@ impl<'a> Greedy<'a> {
     pub(super) fn release(&mut self, bidder: usize) -> Option<Placed> {
         let win = self.solution.wins[bidder].take()?;
         let who = self.bids[bidder].bidder;
-        win.parts.iter().for_each(|part| who.give(&mut self.free, &part.bundle));
+        win.parts.iter().for_each(|part| who.give(&mut self.free, part));
         self.solution.log_v[bidder] = who.log_v_empty();
         self.gpus[bidder] = 0;
         Some(win)
@@ -81,7 +81,7 @@ impl<'a> Greedy<'a> {
     pub(super) fn put_back(&mut self, bidder: usize, win: Option<Placed>) {
         let Some(win) = win else { return };
         let who = self.bids[bidder].bidder;
-        win.parts.iter().for_each(|part| who.take(&mut self.free, &part.bundle));
+        win.parts.iter().for_each(|part| who.take(&mut self.free, part));
         self.note(bidder, win);
     }
 

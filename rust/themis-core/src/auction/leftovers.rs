@@ -90,7 +90,7 @@ fn take(entries: &mut Entries<'_>, at: usize, free: &mut FreeSet, next: Next) ->
     }
     let entry = entries.of(at);
     let Some(part) = next(&entry.bidder, free) else { return false };
-    entry.bidder.take(free, &part.bundle);
+    entry.bidder.take(free, &part);
     entry.bidder.hold(&part);
     entry.leftover.push(part);
     true

@@ -97,7 +97,7 @@ impl Entry {
     /// Takes what was kept out of the free GPUs and counts it as held.
     pub(super) fn keep(&mut self, free: &mut FreeSet) {
         for part in &self.kept {
-            self.bidder.take(free, &part.bundle);
+            self.bidder.take(free, part);
             self.bidder.hold(part);
         }
     }

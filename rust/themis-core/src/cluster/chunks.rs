@@ -158,7 +158,9 @@ impl Chunks {
     pub fn room(&self, offer: &FreeSet, held: &Bundle, within: Within) -> u32 {
         match held.iter().next() {
             Some((slot, _)) => offer.around(slot, within),
-            None if within.types == TypeSet::ALL => self.largest[within.level.index()],
+            None if within.types == TypeSet::ALL && !offer.is_narrowed() => {
+                self.largest[within.level.index()]
+            }
             None => offer.largest(within.level, within.types),
         }
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::cluster::{Bundle, Topology, TypeSet, Within};
+use crate::cluster::{Bundle, Host, Topology, TypeSet, Within};
 use crate::ids::{MachineId, RackId, SlotId};
 
 /// Free GPUs a slot, machine and rack, and how many of them each tenant may still take.
@@ -11,7 +11,7 @@ use crate::ids::{MachineId, RackId, SlotId};
 /// O(largest size + positions / 64): sets of positions are kept by their free count.
 #[derive(Clone, Debug)]
 pub struct FreeSet {
-    topology: Arc<Topology>,
+    pub(super) topology: Arc<Topology>,
     slots: Buckets,
     machines: Buckets,
     racks: Vec<u32>,
@@ -20,6 +20,11 @@ pub struct FreeSet {
     total: u32,
     /// By tenant; one without an entry may take any number.
     rooms: Vec<u32>,
+    /// Free host resources by machine ([`Host`]); empty where no machine is limited.
+    pub(super) host: Vec<Host>,
+    /// Whether it is what a need can use ([`FreeSet::open_to`]): of a machine perhaps fewer GPUs than
+    /// its slots have.
+    narrowed: bool,
 }
 
 impl FreeSet {
@@ -31,7 +36,18 @@ impl FreeSet {
         let machines = Buckets::new(topology.machines(), topology.largest(Machine), types);
         let racks = vec![0; topology.racks()];
         let racks_of_type = if types > 1 { racks.repeat(types) } else { Vec::new() };
-        Self { slots, machines, racks, racks_of_type, total: 0, rooms: Vec::new(), topology }
+        let (rooms, host) = (Vec::new(), topology.host().to_vec());
+        Self {
+            slots,
+            machines,
+            racks,
+            racks_of_type,
+            total: 0,
+            rooms,
+            host,
+            narrowed: false,
+            topology,
+        }
     }
 
     /// A set with every GPU of the cluster free.
@@ -138,8 +154,22 @@ impl FreeSet {
     }
 
     /// True when every GPU of the bundle is free.
+    #[inline]
     pub fn has(&self, bundle: &Bundle) -> bool {
         bundle.iter().all(|(slot, gpus)| self.slot(slot) >= gpus)
+            && (!self.narrowed || self.machines_have(bundle))
+    }
+
+    #[cold]
+    fn machines_have(&self, bundle: &Bundle) -> bool {
+        let machines = bundle.by_machine(&self.topology);
+        machines.iter().all(|(machine, gpus)| self.machine(*machine) >= *gpus)
+    }
+
+    /// Whether it is what a need can use of a larger set.
+    #[inline]
+    pub fn is_narrowed(&self) -> bool {
+        self.narrowed
     }
 
     /// Removes a bundle.
@@ -153,20 +183,21 @@ impl FreeSet {
         }
     }
 
-    /// Removes a bundle and counts it for a tenant.
+    /// Removes a bundle with what its GPUs need, and counts it for a tenant.
     ///
     /// # Panics
     /// When the bundle is not free or exceeds the tenant's room: a caller's broken invariant.
-    pub fn take_for(&mut self, tenant: u32, bundle: &Bundle) {
-        self.take(bundle);
+    pub fn take_for(&mut self, tenant: u32, need: Host, bundle: &Bundle) {
+        self.take_with(need, bundle);
         if let Some(room) = self.rooms.get_mut(tenant as usize) {
             *room = room.checked_sub(bundle.gpus()).expect("invariant: the tenant has room");
         }
     }
 
-    /// Returns a bundle that was counted for a tenant.
-    pub fn give_for(&mut self, tenant: u32, bundle: &Bundle) {
-        self.give(bundle);
+    /// Returns a bundle that was taken for a tenant.
+    #[inline]
+    pub fn give_for(&mut self, tenant: u32, need: Host, bundle: &Bundle) {
+        self.give_with(need, bundle);
         if let Some(room) = self.rooms.get_mut(tenant as usize) {
             *room += bundle.gpus();
         }
@@ -186,6 +217,7 @@ impl FreeSet {
 
     fn set_slot(&mut self, slot: SlotId, gpus: u32) {
         debug_assert!(gpus <= self.topology.slot_gpus(slot), "more free than the slot has");
+        debug_assert!(!self.narrowed, "a narrowed set is only read");
         let machine = self.topology.machine_of(slot);
         let rack = self.topology.rack_of(machine);
         let before = self.slot(slot);
@@ -199,6 +231,23 @@ impl FreeSet {
         self.machines.set(machine.index(), gpu_type, self.machine(machine) - before + gpus);
         self.racks[rack.index()] = self.racks[rack.index()] - before + gpus;
         self.total = self.total - before + gpus;
+    }
+
+    /// Leaves of a machine at most so many GPUs, in whichever slots.
+    pub(super) fn cap_machine(&mut self, machine: MachineId, gpus: u32) {
+        self.narrowed = true;
+        let gpu_type = self.topology.type_of(machine);
+        for slot in self.topology.slots_of(machine) {
+            self.slots.set(slot.index(), gpu_type, self.slot(slot).min(gpus));
+        }
+        let fewer = self.machine(machine) - gpus;
+        self.machines.set(machine.index(), gpu_type, gpus);
+        let rack = self.topology.rack_of(machine).index();
+        self.racks[rack] -= fewer;
+        if !self.racks_of_type.is_empty() {
+            self.racks_of_type[gpu_type * self.racks.len() + rack] -= fewer;
+        }
+        self.total -= fewer;
     }
 
     /// Every free GPU as one bundle.
@@ -364,11 +413,11 @@ mod tests {
         let t = Topology::new(&[spec]).expect("valid");
         let mut free = FreeSet::full(Arc::new(t)).with_rooms(vec![3, 0]);
         let two: Bundle = std::iter::once((SlotId(0), 2)).collect();
-        free.take_for(0, &two);
+        free.take_for(0, Host::NONE, &two);
         assert_eq!((free.total(), free.room(0), free.room(1)), (2, 1, 0));
-        free.take_for(2, &two);
+        free.take_for(2, Host::NONE, &two);
         assert_eq!((free.total(), free.room(0), free.room(2)), (0, 1, u32::MAX));
-        free.give_for(0, &two);
+        free.give_for(0, Host::NONE, &two);
         assert_eq!((free.total(), free.room(0)), (2, 3));
     }
 }

@@ -5,6 +5,7 @@ mod chunks;
 mod fit;
 mod free;
 mod gpu_types;
+mod host;
 mod topology;
 
 pub use bundle::Bundle;
@@ -12,4 +13,5 @@ pub use chunks::{Chunks, MAX_ROWS, Use};
 pub use fit::{Near, fit};
 pub use free::FreeSet;
 pub use gpu_types::{MAX_TYPES, TypeSet, Within};
+pub use host::{Host, Openings};
 pub use topology::{Locality, MachineSpec, Topology};

@@ -1,6 +1,6 @@
 //! The fixed shape of a cluster.
 
-use crate::cluster::{Bundle, MAX_TYPES, TypeSet};
+use crate::cluster::{Bundle, Host, MAX_TYPES, TypeSet};
 use crate::error::CoreError;
 use crate::ids::{MachineId, RackId, SlotId};
 
@@ -55,6 +55,8 @@ pub struct Topology {
     /// A machine's type, and what there is of each type; of one type, neither.
     machine_type: Vec<u8>,
     of_type: Vec<OfType>,
+    /// What each machine has beside GPUs; empty where none is limited.
+    pub(super) host: Vec<Host>,
 }
 
 /// What a cluster has of one GPU type.
@@ -114,6 +116,7 @@ impl Topology {
             largest: [0; 4],
             machine_type: Vec::new(),
             of_type: Vec::new(),
+            host: Vec::new(),
         };
         for &(rack, machine, gpus) in slots {
             topology.push_slot(&mut labels, rack, machine, gpus)?;
@@ -309,6 +312,7 @@ impl Topology {
     }
 
     /// The same of GPUs of some types.
+    #[inline]
     pub fn largest_of(&self, level: Locality, types: TypeSet) -> u32 {
         if self.of_type.is_empty() || types == TypeSet::ALL {
             return if types.has(0) { self.largest(level) } else { 0 };

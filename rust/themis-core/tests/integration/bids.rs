@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use themis_core::app::{AppState, Demand, Job, Profile, Scaling, Stopping};
 use themis_core::cluster::{Bundle, Chunks, FreeSet, Locality, Near, TypeSet, Use, fit};
 
+use crate::cluster::needs;
 use crate::placing::{with_held, within};
 
 fn profiles() -> impl Strategy<Value = Profile> {
@@ -27,8 +28,11 @@ fn profiles() -> impl Strategy<Value = Profile> {
 }
 
 fn jobs() -> impl Strategy<Value = Job> {
-    (1..6_u32, 0..8_u32, 1.0..1e4, profiles())
-        .prop_map(|(gang, more, work, profile)| Job::waiting(gang, gang + more, work, profile))
+    (1..6_u32, 0..8_u32, 1.0..1e4, profiles(), needs()).prop_map(
+        |(gang, more, work, profile, needs)| {
+            Job::waiting(gang, gang + more, work, profile).with_needs(needs)
+        },
+    )
 }
 
 /// Phases to come, some of them held up by one long job, and a cap, mostly none.
@@ -87,13 +91,14 @@ fn every_way(
         for level in Locality::ALL {
             let more = total - job.held.gpus();
             let level = level.max(topology.locality(&job.held));
-            let Some(bundle) = fit(free, more, level, near) else { continue };
-            free.take(&bundle);
+            let found = fit(&free.open_to(job.needs), more, level, near);
+            let Some(bundle) = found else { continue };
+            free.take_with(job.needs, &bundle);
             rates.push(job.rate_on(&topology, &job.held.union(&bundle)));
             let used = used.plus(&chunks.of_bundle(&topology, &bundle));
             every_way(app, at + 1, (free, chunks), rates, used, tell);
             rates.pop();
-            free.give(&bundle);
+            free.give_with(job.needs, &bundle);
         }
     }
 }
@@ -153,12 +158,13 @@ proptest! {
             let mut free = offer.clone();
             let Some(placed) = app.place(&pattern, &mut free) else {
                 prop_assert_eq!(free.to_bundle(), offer.to_bundle());
+                prop_assert_eq!(free.host(), offer.host());
                 continue;
             };
             prop_assert_eq!(placed.gpus(), pattern.gpus());
             prop_assert!(placed.log_v >= pattern.log_v - 1e-12);
             let won: Bundle = placed.parts.iter().flat_map(|part| part.bundle.iter()).collect();
-            prop_assert!(offer.has(&won));
+            prop_assert!(offer.has(&won) && free.host_is_sound());
             prop_assert_eq!(free.total() + won.gpus(), offer.total());
             let mut later = app.clone();
             for part in &placed.parts {
@@ -218,9 +224,9 @@ proptest! {
         let mut free = offer.clone();
         let mut before = time_left(&app, &free);
         while let Some((job, bundle)) = app.claim_one(&free) {
-            prop_assert!(!bundle.is_empty() && free.has(&bundle));
+            prop_assert!(!bundle.is_empty() && free.allows(app.jobs[job].needs, &bundle));
             let rate = app.jobs[job].rate_on(free.topology(), &app.jobs[job].held);
-            free.take(&bundle);
+            app.take(&mut free, job, &bundle);
             app.hold(job, &bundle);
             prop_assert!(app.jobs[job].rate_on(free.topology(), &app.jobs[job].held) > rate);
             prop_assert!(app.jobs[job].held.gpus() <= app.jobs[job].max);
@@ -231,7 +237,7 @@ proptest! {
         for job in &app.jobs {
             let now = job.rate_on(free.topology(), &job.held);
             for level in Locality::ALL {
-                let more = within(&free, &job.held, level).min(job.unmet());
+                let more = within(&free, &job.held, level, job.needs).min(job.unmet());
                 let level = level.max(free.topology().locality(&job.held));
                 let more = more.min(app.spare());
                 prop_assert!(more == 0 || job.rate_at(job.held.gpus() + more, level) <= now);

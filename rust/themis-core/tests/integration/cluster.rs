@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use themis_core::cluster::{Bundle, FreeSet, Locality, MachineSpec, Topology, TypeSet};
+use themis_core::cluster::{Bundle, FreeSet, Host, Locality, MachineSpec, Topology, TypeSet};
 use themis_core::{MachineId, RackId, SlotId};
 
 /// Up to 6 machines of up to 9 GPUs in slots of up to 4, over up to 3 racks.
@@ -16,14 +16,40 @@ pub(crate) fn topologies() -> impl Strategy<Value = Arc<Topology>> {
     })
 }
 
-/// A cluster of which some GPUs are free: a number a slot, cut to the slot's size.
+/// A cluster of which some GPUs are free: a number a slot, cut to the slot's size; and of whose
+/// machines' host resources something is left, where they are limited.
 pub(crate) fn free_sets() -> impl Strategy<Value = FreeSet> {
-    (topologies(), proptest::collection::vec(0..5_u32, 64)).prop_map(|(topology, counts)| {
-        let slots = (0..topology.slots() as u32).map(SlotId);
-        let some = slots.zip(counts).map(|(slot, n)| (slot, n.min(topology.slot_gpus(slot))));
-        let bundle: Bundle = some.collect();
-        FreeSet::of(topology, &bundle)
-    })
+    let host = proptest::collection::vec((0..20_i64, 0..20_i64), 6);
+    let host = proptest::option::of(host);
+    (topologies(), proptest::collection::vec(0..5_u32, 64), host).prop_map(
+        |(topology, counts, host)| {
+            let slots = (0..topology.slots() as u32).map(SlotId);
+            let some = slots.zip(counts).map(|(slot, n)| (slot, n.min(topology.slot_gpus(slot))));
+            let bundle: Bundle = some.collect();
+            let Some(host) = host else { return FreeSet::of(topology, &bundle) };
+            let host = host.iter().map(|(cpu, memory)| Host::new(*cpu, *memory));
+            let host: Vec<Host> = host.take(topology.machines()).collect();
+            let topology = Topology::clone(&topology).with_host(&host).expect("one a machine");
+            FreeSet::of(Arc::new(topology), &bundle)
+        },
+    )
+}
+
+/// What each GPU of a job needs: nothing, or a little of one resource or both.
+pub(crate) fn needs() -> impl Strategy<Value = Host> {
+    let some = || proptest::sample::select(vec![0, 0, 1, 3, 7]);
+    (some(), some()).prop_map(|(cpu, memory)| Host::new(cpu, memory))
+}
+
+/// GPUs of a machine that a need can use, counted one by one.
+pub(crate) fn usable(free: &FreeSet, machine: MachineId, need: Host) -> u32 {
+    let gpus = free.topology().slots_of(machine).map(|slot| free.slot(slot)).sum();
+    let Some(host) = free.host().get(machine.index()) else { return gpus };
+    let enough = |gpus: &u32| {
+        let pairs = need.amounts().into_iter().zip(host.amounts());
+        pairs.into_iter().all(|(need, there)| need * i64::from(*gpus) <= there)
+    };
+    (0..=gpus).take_while(enough).last().unwrap_or(0)
 }
 
 /// Free GPUs a machine and a rack, counted slot by slot.
@@ -76,6 +102,30 @@ proptest! {
             prop_assert_eq!(free.largest(Locality::Machine, TypeSet::ALL), largest(&machines));
             prop_assert_eq!(free.largest(Locality::Rack, TypeSet::ALL), largest(&racks));
             prop_assert_eq!(free.largest(Locality::Cluster, TypeSet::ALL), free.total());
+        }
+    }
+
+    #[test]
+    fn a_need_sees_what_it_can_use(free in free_sets(), need in needs()) {
+        let topology = free.topology();
+        let open = free.open_to(need);
+        let machines = (0..topology.machines() as u32).map(MachineId);
+        let usable: Vec<u32> = machines.clone().map(|machine| usable(&free, machine, need)).collect();
+        let mut racks = vec![0; topology.racks()];
+        for (machine, gpus) in machines.zip(&usable) {
+            racks[topology.rack_of(machine).index()] += gpus;
+            prop_assert_eq!(open.machine(machine), *gpus);
+            for slot in topology.slots_of(machine) {
+                prop_assert_eq!(open.slot(slot), free.slot(slot).min(*gpus));
+            }
+        }
+        for (rack, gpus) in (0..).map(RackId).zip(&racks) {
+            prop_assert_eq!(open.rack(rack, TypeSet::ALL), *gpus);
+        }
+        prop_assert_eq!(open.total(), usable.iter().sum::<u32>());
+        for gpus in 1..12 {
+            let machine = tightest(&usable, gpus).map(MachineId);
+            prop_assert_eq!(open.tightest_machine(gpus, TypeSet::ALL), machine);
         }
     }
 

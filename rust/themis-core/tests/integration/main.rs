@@ -3,3 +3,4 @@
 mod bids;
 mod cluster;
 mod placing;
+mod rounds;

@@ -1,10 +1,10 @@
 //! Where gangs go: within what is free, as many as asked, as close as asked.
 
 use proptest::prelude::*;
-use themis_core::SlotId;
-use themis_core::cluster::{Bundle, FreeSet, Locality, Near, fit};
+use themis_core::cluster::{Bundle, FreeSet, Host, Locality, Near, fit};
+use themis_core::{MachineId, SlotId};
 
-use crate::cluster::free_sets;
+use crate::cluster::{free_sets, needs, usable};
 
 /// A cluster with some GPUs free, and a job that holds some of the others (perhaps none).
 pub(crate) fn with_held() -> impl Strategy<Value = (FreeSet, Bundle)> {
@@ -21,8 +21,8 @@ pub(crate) fn with_held() -> impl Strategy<Value = (FreeSet, Bundle)> {
     )
 }
 
-/// Most free GPUs that lie within one part of a locality with all that is held.
-pub(crate) fn within(free: &FreeSet, held: &Bundle, level: Locality) -> u32 {
+/// Most GPUs that a need can use within one part of a locality with all that is held.
+pub(crate) fn within(free: &FreeSet, held: &Bundle, level: Locality, need: Host) -> u32 {
     let topology = free.topology();
     let part = |slot: SlotId| {
         let machine = topology.machine_of(slot);
@@ -35,7 +35,12 @@ pub(crate) fn within(free: &FreeSet, held: &Bundle, level: Locality) -> u32 {
     };
     let parts: Vec<u32> = held.iter().map(|(slot, _)| part(slot)).collect();
     let open = free.to_bundle();
-    let sum = |of: u32| open.iter().filter(|(slot, _)| part(*slot) == of).map(|(_, n)| n).sum();
+    let machines = (0..topology.machines() as u32).map(MachineId);
+    let of_machine = |machine, of: u32| {
+        let slots = topology.slots_of(machine).filter(|slot| part(*slot) == of);
+        usable(free, machine, need).min(slots.map(|slot| free.slot(slot)).sum())
+    };
+    let sum = |of: u32| machines.clone().map(|machine| of_machine(machine, of)).sum();
     match parts.first() {
         Some(first) if parts.iter().all(|other| other == first) => sum(*first),
         Some(_) => 0,
@@ -50,17 +55,18 @@ proptest! {
         gpus in 0..12_u32,
         level in proptest::sample::select(Locality::ALL.to_vec()),
         liked in 0..64_usize,
+        need in needs(),
     ) {
         let some = SlotId((liked % free.topology().slots()) as u32);
         let previous: Bundle = [(some, 2)].into_iter().collect();
         let near = Near { held: &held, previous: &previous };
-        let found = fit(&free, gpus, level, near);
+        let found = fit(&free.open_to(need), gpus, level, near);
         if let Some(bundle) = &found {
             prop_assert_eq!(bundle.gpus(), gpus);
-            prop_assert!(free.has(bundle));
+            prop_assert!(free.allows(need, bundle));
             prop_assert!(free.topology().locality(&held.union(bundle)) <= level);
         }
-        let there_is_room = gpus > 0 && within(&free, &held, level) >= gpus;
+        let there_is_room = gpus > 0 && within(&free, &held, level, need) >= gpus;
         prop_assert_eq!(found.is_some(), there_is_room);
     }
 }

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::plan::{Grant, Plan};
 use crate::view::{Candidate, View};
 use smallvec::SmallVec;
-use themis_core::SlotId;
 use themis_core::app::AppState;
 use themis_core::cluster::{Bundle, FreeSet};
+use themis_core::{MachineId, SlotId};
 
 /// What an app would take of the free GPUs: a bundle for each of some of its jobs.
 pub(super) type Claim = SmallVec<[(usize, Bundle); 1]>;
@@ -75,7 +75,9 @@ impl<'a, K> Turn<'a, K> {
     }
 
     fn stands(&self, free: &FreeSet) -> bool {
-        free.has(&self.bundle) && self.bundle.gpus() <= free.room(self.candidate.state.tenant)
+        free.has(&self.bundle)
+            && self.bundle.gpus() <= free.room(self.candidate.state.tenant)
+            && self.candidate.state.has_host_for(&self.claim, free)
     }
 
     /// What its claim stands on.
@@ -89,17 +91,26 @@ impl<'a, K> Turn<'a, K> {
 enum Ground {
     Slot(SlotId),
     Room(u32),
+    /// What a machine has beside GPUs, where that is limited.
+    Host(MachineId),
 }
 
 fn grounds(tenant: u32, bundle: &Bundle, free: &FreeSet) -> SmallVec<[Ground; 4]> {
     let slots = bundle.iter().map(|(slot, _)| Ground::Slot(slot));
     let has_limit = free.room(tenant) < u32::MAX;
-    slots.chain(has_limit.then_some(Ground::Room(tenant))).collect()
+    let mut grounds: SmallVec<[Ground; 4]> =
+        slots.chain(has_limit.then_some(Ground::Room(tenant))).collect();
+    if !free.host().is_empty() {
+        let machines = bundle.by_machine(free.topology());
+        grounds.extend(machines.into_iter().map(|(machine, _)| Ground::Host(machine)));
+    }
+    grounds
 }
 
 /// Serves lines: the claim of the least key is granted (ties: earlier arrival, then app id), then
 /// the app asks anew, and so on until nobody claims anything. A claim stands as long as its GPUs
-/// are free and its tenant has room: with fewer GPUs on offer there is none better.
+/// are free, with what they need beside, and its tenant has room: with fewer GPUs on offer there is
+/// none better.
 ///
 /// Cost: one look at the free GPUs a line, and for every claim granted one for each claim that it
 /// voids, O(log lines) beside; apps behind the first of a line cost nothing.
@@ -172,7 +183,9 @@ where
         let turn = &mut self.turns[at];
         let tenant = turn.candidate.state.tenant;
         let (claim, bundle) = (turn.claim.clone(), turn.bundle.clone());
-        self.free.take_for(tenant, &bundle);
+        for (job, part) in &claim {
+            turn.candidate.state.take(&mut self.free, *job, part);
+        }
         let mut served = at;
         if let Some((next, key)) = turn.behind.next().zip(turn.key) {
             self.open.insert((key, next.app, at));

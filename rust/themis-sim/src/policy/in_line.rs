@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use super::head_start::soonest_us;
 use crate::plan::{Grant, Plan};
 use crate::view::View;
 use themis_core::cluster::{Bundle, FreeSet, TypeSet};
@@ -33,7 +34,7 @@ pub(super) fn serve(
             None => view.job(job).claim(&free, spare),
         };
         if let Some(bundle) = claim {
-            free.to_mut().take_for(view.tenant(app), &bundle);
+            free.to_mut().take_for(view.tenant(app), view.needs(job), &bundle);
             *mine += bundle.gpus();
             if let Some(reservation) = &mut reservation {
                 reservation.let_in(view, job, &bundle);
@@ -68,6 +69,10 @@ impl Reservation {
     }
 
     fn on(view: &View<'_>, grants: &[Grant], head: u32, types: TypeSet) -> Self {
+        if view.topology().limits(view.needs(head)) {
+            // Which GPUs will be spare depends on who takes what of which machine.
+            return Self { at_us: soonest_us(view, grants, head, types), spare: 0, types };
+        }
         let now_us = view.now_us();
         let ends = |since_us: i64, job| since_us.saturating_add(view.requested_us(job)).max(now_us);
         let count = |bundle: &Bundle| view.topology().count_of(bundle, types);

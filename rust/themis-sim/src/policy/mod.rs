@@ -14,6 +14,7 @@ mod fifo;
 mod fsp;
 mod gandiva;
 mod greedy;
+mod head_start;
 mod in_line;
 mod in_order;
 mod las;

@@ -54,7 +54,7 @@ impl Policy for Partition {
                 continue; // nor is there a gang for those behind it
             }
             for (job, bundle) in claim {
-                free.take_for(candidate.state.tenant, &bundle);
+                candidate.state.take(&mut free, job, &bundle);
                 plan.grants.push(Grant::new(candidate.app, candidate.jobs[job], bundle));
             }
             if let Some(next) = behind.next() {

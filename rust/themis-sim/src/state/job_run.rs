@@ -4,7 +4,7 @@ use crate::settings::Settings;
 use crate::state::AppRun;
 use crate::workload::JobSpec;
 use themis_core::app::Job;
-use themis_core::cluster::{Bundle, Topology};
+use themis_core::cluster::{Bundle, Host, Topology};
 
 /// Where a job stands. It ends in exactly one of the final phases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,10 +97,11 @@ pub(crate) struct JobRun {
 
 impl JobRun {
     /// A job whose goal is all of its work, with at most `cap` GPUs for its whole app.
-    pub(crate) fn new(spec: &JobSpec, cap: u32, topology: &Topology) -> Self {
+    pub(crate) fn new(spec: &JobSpec, needs: Host, cap: u32, topology: &Topology) -> Self {
         let max = spec.max.min(cap);
         let job = Job::waiting(spec.gang, max, spec.work_gpu_us, spec.profile.clone())
-            .with_speeds(spec.speeds.clone());
+            .with_speeds(spec.speeds.clone())
+            .with_needs(needs);
         Self {
             phase: JobPhase::Future,
             work_left: spec.work_gpu_us,
@@ -163,13 +164,19 @@ impl JobRun {
     }
 
     /// Sets a goal; call after [`JobRun::account`]. Voids the planned end.
-    pub(crate) fn aim(&mut self, beyond: f64, max: u32, spec: &JobSpec, topology: &Topology) {
+    pub(crate) fn aim(
+        &mut self,
+        beyond: f64,
+        max: u32,
+        (spec, needs): (&JobSpec, Host),
+        topology: &Topology,
+    ) {
         self.epoch += 1;
         self.beyond = beyond;
         self.saved_us = self.since_us;
         if max != self.max {
             self.max = max;
-            self.best_rate = self.bare(spec).best_rate(topology);
+            self.best_rate = self.bare(spec).with_needs(needs).best_rate(topology);
             self.set_rate(spec, topology);
         }
     }

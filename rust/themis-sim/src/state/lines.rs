@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::workload::{AppSpec, JobSpec, Workload};
-use themis_core::cluster::Locality;
+use themis_core::cluster::{Host, Locality};
 use themis_core::schedulers::AppScheduler;
 
 /// What an app of one job asks for while it has nothing: all that says what it would take of any
@@ -17,12 +17,13 @@ struct Kind {
     cap: u32,
     tenant: u32,
     has_curve: bool,
+    needs: Host,
     /// Bits of floats: slowdowns, weight, what it makes of slowdowns.
     figures: [u64; 7],
 }
 
 impl Kind {
-    fn of(app: &AppSpec, job: &JobSpec) -> Self {
+    fn of(app: &AppSpec, job: &JobSpec, needs: Host) -> Self {
         let [a, b, c, d] = Locality::ALL.map(|level| job.profile.slowdown(level));
         let (weight, claim) = (app.weight, app.claim);
         Self {
@@ -31,6 +32,7 @@ impl Kind {
             cap: app.max_gpus,
             tenant: app.tenant,
             has_curve: job.curve.is_some(),
+            needs,
             figures: [a, b, c, d, weight, claim.slowdown, claim.excess].map(f64::to_bits),
         }
     }
@@ -71,7 +73,7 @@ impl Lines {
             let other = job_of(*first);
             (&other.profile, &other.speeds) == (&job.profile, &job.speeds)
         };
-        let of_kind = self.kinds.entry(Kind::of(spec, job)).or_default();
+        let of_kind = self.kinds.entry(Kind::of(spec, job, workload.needs_of(job))).or_default();
         self.of_app[app as usize] = if let Some(first) = of_kind.iter().find(|first| is_like(first))
         {
             self.of_app[*first as usize]
@@ -146,6 +148,7 @@ mod tests {
                 curve: None,
                 bracket: 0,
                 gpu_milli: 1000,
+                needs: 0,
             });
         }
         workload
@@ -153,11 +156,13 @@ mod tests {
 
     #[test]
     fn apps_wait_with_those_that_ask_for_the_same_and_stand_apart_with_gpus() {
-        let mut workload = workload(&[1, 2, 1, 1, 1, 1, 1]);
+        let mut workload = workload(&[1, 2, 1, 1, 1, 1, 1, 1]);
         workload.apps[3].weight = 2.0;
         workload.jobs[5].profile =
             Profile::PERFECT.with_scaling(Scaling::new(&[(2, 0.9)]).expect("valid"));
         workload.jobs[6].speeds = Speeds::new(&[1.0, 0.5], true);
+        workload.needs = vec![Host::NONE, Host::new(1000, 0)];
+        workload.jobs[7].needs = 1;
         workload.apps[4].stopping = SchedulerKind::First;
         workload.apps[4].jobs = 2;
         let rules = SchedulerRules::default();
@@ -171,10 +176,10 @@ mod tests {
             let each = lines.lines().map(|line| line.iter().copied().collect::<Vec<_>>());
             (each.collect::<Vec<_>>(), lines.apart().collect::<Vec<_>>())
         };
-        for app in [6, 5, 4, 3, 2, 1, 0] {
+        for app in [7, 6, 5, 4, 3, 2, 1, 0] {
             lines.put(app, gone, waits);
         }
-        let alone = [5, 6].map(|app| vec![app]);
+        let alone = [5, 6, 7].map(|app| vec![app]);
         let and_alone = |lines: &[Vec<u32>]| [lines, &alone].concat();
         assert_eq!(shown(&lines), (and_alone(&[vec![0, 2], vec![1], vec![3]]), vec![4]));
         lines.put(2, waits, runs);

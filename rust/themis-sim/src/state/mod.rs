@@ -26,7 +26,7 @@ use crate::settings::Settings;
 use crate::tenure::Tenures;
 use crate::workload::{JobSpec, Workload};
 use themis_core::app::{Demand, OwnGpus};
-use themis_core::cluster::Topology;
+use themis_core::cluster::{Host, Topology};
 use themis_core::fairness::TIdReading;
 use themis_core::schedulers::{AppScheduler, Move};
 
@@ -116,7 +116,7 @@ impl<'w> State<'w> {
             lines: None,
             expired: Vec::new(),
             ended_jobs: 0,
-            capacity: Capacity::new(cluster, &settings),
+            capacity: Capacity::new(cluster, workload, &settings),
             quotas: Quotas::new(&workload.tenants),
             supply: Level::default(),
             contention: Contention::new(&workload.tenants),
@@ -147,7 +147,8 @@ impl<'w> State<'w> {
         self.apps.enter(app, run);
         self.schedulers.enter(app, scheduler);
         for (number, job) in jobs {
-            self.jobs.enter(number, JobRun::new(job, spec.max_gpus, &self.topology));
+            let needs = self.workload.needs_of(job);
+            self.jobs.enter(number, JobRun::new(job, needs, spec.max_gpus, &self.topology));
         }
     }
 
@@ -176,15 +177,25 @@ impl<'w> State<'w> {
     /// tenant may hold it.
     pub(crate) fn can_run_from(&self, at_us: i64, job: u32) -> bool {
         let spec = &self.workload.jobs[job as usize];
-        self.capacity.has_room_from(at_us, &spec.speeds, spec.gang)
+        self.capacity.has_room_from(at_us, &spec.speeds, self.needs_of(job), spec.gang)
             && spec.gang <= self.quotas.most_from(self.tenant_of(spec), at_us)
     }
 
     /// Why it can't; none where the cluster never had as many GPUs of its types.
     pub(crate) fn hopeless_because(&self, at_us: i64, job: u32) -> Option<String> {
         let spec = &self.workload.jobs[job as usize];
-        let most = self.capacity.most_from(at_us, &spec.speeds);
+        let most_of = |needs| self.capacity.most_from(at_us, &spec.speeds, needs);
+        let (most, usable) = (most_of(Host::NONE), most_of(self.needs_of(job)));
         let quota = self.quotas.most_from(self.tenant_of(spec), at_us);
+        if most >= spec.gang && usable < spec.gang {
+            let [cpu_milli, memory_mib] = self.workload.needs[spec.needs as usize].amounts();
+            let (cores, gib) = (cpu_milli as f64 / 1e3, memory_mib as f64 / 1024.0);
+            return Some(format!(
+                "needs {} GPUs with {cores} CPU cores and {gib} GiB of memory each, the cluster has \
+                 {usable} at most",
+                spec.gang
+            ));
+        }
         if most >= spec.gang {
             return Some(format!(
                 "needs {} GPUs, its tenant's quota is {quota} at most",
@@ -193,6 +204,11 @@ impl<'w> State<'w> {
         }
         let shrinks = most < spec.speeds.most_gpus(&self.topology);
         shrinks.then(|| format!("needs {} GPUs, the cluster has {most} at most", spec.gang))
+    }
+
+    /// What a GPU of a job needs of its machine.
+    pub(crate) fn needs_of(&self, job: u32) -> Host {
+        self.workload.needs_of(&self.workload.jobs[job as usize])
     }
 
     fn tenant_of(&self, job: &JobSpec) -> u32 {
@@ -321,13 +337,14 @@ impl<'w> State<'w> {
     pub(crate) fn aim_job(&mut self, job: u32, beyond: f64, max: u32) {
         self.account(job);
         let spec = &self.workload.jobs[job as usize];
+        let needs = self.needs_of(job);
         let run = &mut self.jobs[job as usize];
         self.misplaced -= u32::from(run.is_misplaced());
         if run.phase == JobPhase::Open {
             let app = &mut self.apps[spec.app as usize];
             app.demand = app.demand - u64::from(run.max) + u64::from(max);
         }
-        run.aim(beyond, max, spec, &self.topology);
+        run.aim(beyond, max, (spec, needs), &self.topology);
         self.misplaced += u32::from(run.is_misplaced());
         if !run.gpus.is_empty() {
             self.ends.plan(run.end_at(), job, run.epoch);

@@ -1,5 +1,6 @@
 //! The simulator from outside: a policy that answers nonsense, idle time, interrupts, horizons.
 
+mod hosts;
 mod plans;
 mod runs;
 
@@ -42,8 +43,9 @@ fn workload(jobs: &[(i64, u32, f64)]) -> Workload {
         curve: None,
         bracket: 0,
         gpu_milli: 1000,
+        needs: 0,
     });
-    Workload { apps: apps.collect(), jobs: specs.collect(), tenants: Vec::new() }
+    Workload { apps: apps.collect(), jobs: specs.collect(), tenants: Vec::new(), needs: Vec::new() }
 }
 
 /// Settings under which a switch costs nothing.
