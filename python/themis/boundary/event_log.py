@@ -88,6 +88,10 @@ def _numbers(values: npt.NDArray[np.float64]) -> pl.Series:
     return pl.Series(values).fill_nan(None)
 
 
+def _whole(values: npt.NDArray[np.unsignedinteger[Any]]) -> pl.Series:
+    return pl.Series(values).cast(pl.Int64)
+
+
 def _names(codes: npt.NDArray[Any], names: Mapping[int, str]) -> pl.Series:
     return pl.Series(codes).replace_strict(dict(names), return_dtype=pl.String)
 
@@ -222,22 +226,26 @@ def _with_rho(table: pl.DataFrame, end_s: float, cut: str) -> pl.DataFrame:
     )
 
 
-def _leases(columns: Columns, apps: pl.DataFrame, cluster: Cluster) -> pl.DataFrame:
+def _leases(
+    columns: dict[str, npt.NDArray[Any]], apps: pl.DataFrame, cluster: Cluster
+) -> pl.DataFrame:
+    """Make the largest table, whose columns go one by one as they get their last form."""
+    take = columns.pop
     rows = len(columns["app"])
     return pl.DataFrame(
         {
             "lease_id": pl.int_range(rows, eager=True).cast(pl.String),
-            "app_id": apps.get_column("app_id").gather(columns["app"]),
-            "machine": cluster.machines.get_column("machine").gather(columns["machine"]),
-            "slot": columns["slot"],
-            "gpu_first": columns["gpu_first"],
-            "gpus": columns["gpus"],
-            "start_s": columns["start_us"] / _US,
-            "end_s": columns["end_us"] / _US,
-            "cause": _names(columns["cause"], _CAUSES),
-            "renewals": columns["renewals"],
-            "ended_by": _names(columns["ended_by"], _ENDS),
-            "gpu_milli": columns["gpu_milli"],
+            "app_id": apps.get_column("app_id").gather(take("app")),
+            "machine": cluster.machines.get_column("machine").gather(take("machine")),
+            "slot": _whole(take("slot")),
+            "gpu_first": _whole(take("gpu_first")),
+            "gpus": _whole(take("gpus")),
+            "start_s": take("start_us") / _US,
+            "end_s": take("end_us") / _US,
+            "cause": _names(take("cause"), _CAUSES),
+            "renewals": _whole(take("renewals")),
+            "ended_by": _names(take("ended_by"), _ENDS),
+            "gpu_milli": _whole(take("gpu_milli")),
         }
     )
 
@@ -250,14 +258,14 @@ def gpu_time_by_type(
     By type: gpus, gpu_s (GPU-seconds held; of a share its part), and utilisation, their part of all
     from 0 to the end; None for a run of no time.
     """
-    kinds = cluster.machines.select("machine", "gpu_type", there="gpus")
     used = pl.col("gpus") * pl.col("gpu_milli") / WHOLE_MILLI
-    held = leases.select("machine", gpu_s=used * (pl.col("end_s") - pl.col("start_s")))
-    held = held.join(kinds, on="machine", how="left", maintain_order="left")
+    held = used * (pl.col("end_s") - pl.col("start_s"))
     found = {}
     for kind in cluster.gpu_types:
-        gpus = int(kinds.filter(gpu_type=kind).get_column("there").sum())
-        gpu_s = math.fsum(held.filter(gpu_type=kind).get_column("gpu_s"))
+        machines = cluster.machines.filter(gpu_type=kind)
+        gpus = int(machines.get_column("gpus").sum())
+        there = leases.lazy().filter(pl.col("machine").is_in(machines["machine"].implode()))
+        gpu_s = math.fsum(there.select(held).collect().to_series())
         share = gpu_s / (gpus * end_s) if end_s > 0 else None
         found[kind] = {"gpus": gpus, "gpu_s": gpu_s, "utilisation": share}
     return found

@@ -158,21 +158,23 @@ def _states(leases: pl.DataFrame) -> pl.DataFrame:
 
 def _marks(leases: pl.DataFrame) -> tuple[Integers, Integers]:
     """Return the instants at which leases begin and end, and the change of the state then."""
-    begin, end, over, first, gpus, owner = (
-        column.to_numpy()
-        for column in leases.select(
-            _us("start_s"),
-            _us("end_s"),
-            pl.col("ended_by") != "horizon",
-            "gpu_first",
-            "gpus",
-            pl.struct("app_id", "machine").hash(0).alias("owner"),
-        ).iter_columns()
-    )
+    mark = _marks_of_leases(leases)
+    begin, end, over = leases.select(_us("start_s"), _us("end_s"), pl.col("ended_by") != "horizon")
+    at = np.concatenate((begin.to_numpy(), end.filter(over).to_numpy()))
+    del begin, end
+    return at, np.concatenate((mark, -mark[over.to_numpy()]))
+
+
+def _marks_of_leases(leases: pl.DataFrame) -> Integers:
+    """Return the mark of the GPUs of each lease."""
+    first, gpus = leases["gpu_first"].to_numpy(), leases["gpus"].to_numpy()
     indices = pl.int_range(int((first + gpus).max(initial=0)), eager=True).hash(0).to_numpy()
     upto = np.concatenate((np.zeros(1, dtype=np.uint64), np.cumsum(indices)))
-    mark = (owner * (upto[first + gpus] - upto[first])).view(np.int64)
-    return np.concatenate((begin, end[over])), np.concatenate((mark, -mark[over]))
+    mark: npt.NDArray[np.uint64] = upto[first + gpus]
+    mark -= upto[first]
+    mark *= leases.select(pl.struct("app_id", "machine").hash(0)).to_series().to_numpy()
+    signed: Integers = mark.view(np.int64)
+    return signed
 
 
 def _us(column: str) -> pl.Expr:

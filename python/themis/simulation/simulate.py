@@ -136,7 +136,7 @@ def simulate(  # noqa: PLR0913 - the contract's signature
             "origin": workload.source.origin,
             "apps": workload.apps.height,
             "jobs": workload.jobs.height,
-            "weighted_apps": workload.apps.filter(pl.col("weight") != 1.0).height,
+            "weighted_apps": int((workload.apps.get_column("weight") != 1.0).sum()),
             "notes": list(workload.notes),
         },
         "app_states": _counts(frames["apps"]["state"]),
