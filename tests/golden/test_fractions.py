@@ -152,3 +152,21 @@ def test_an_apps_cap_counts_each_share_as_a_gpu() -> None:
     apps = {"a": Search("all", max_gpus=1)}
     result = play("1x2", jobs, "fifo", searches=apps, audit=True)
     assert sorted(result.jobs["start_s"].to_list()) == [0.0, 10.0]
+
+
+def test_a_gpu_lost_and_another_got_in_the_second_decision_is_a_preemption() -> None:
+    # At 10, a takes GPU 0 from c, and b wants one too; b can join a, and what that frees is c's.
+    jobs = [
+        Job("c", 0, 1, 20),
+        Job("d", 5, 1, 20),
+        share("a", 10, 600, 58),
+        share("b", 10, 300, 67),
+    ]
+    result = play("1x2", jobs, "drf", **TEN, audit=True)
+    assert places(result)[2:5] == [
+        ("a", 0, 10, 20, "policy"),
+        ("b", 0, 10, 77, "shared"),
+        ("c", 1, 10, 20, "policy"),
+    ]
+    moved = result.jobs.select("job_id", "preemptions", "migrations").rows()
+    assert moved[0] == ("c", 1, 0)
