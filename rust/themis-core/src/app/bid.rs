@@ -116,23 +116,10 @@ impl AppState {
         if pattern.gpus() > free.room(self.tenant) {
             return None;
         }
-        let mut wanted: SmallVec<[(Step, Reach); 16]> = SmallVec::new();
-        let mut left = pattern.gpus();
-        for (at, step) in (0..).zip(steps) {
-            if step.gpus > left {
-                break;
-            }
-            left -= step.gpus;
-            let reach = if at < pattern.near_steps { pattern.near } else { pattern.reach };
-            match wanted.last_mut() {
-                Some((last, _)) if last.job == step.job => last.gpus += step.gpus,
-                _ => wanted.push((*step, reach)),
-            }
-        }
         let topology = free.shared_topology();
         let mut rates = self.held_rates(&topology);
-        let mut parts: Vec<Part> = Vec::with_capacity(wanted.len());
-        for (Step { job, gpus }, reach) in wanted {
+        let mut parts: Vec<Part> = Vec::new();
+        for (Step { job, gpus }, reach) in shares(pattern, steps) {
             let state = &self.jobs[job];
             let near = Near { held: &state.held, previous: &state.previous };
             let within = state.within(&topology, reach);
@@ -188,6 +175,24 @@ impl AppState {
         let pools = (0..pools as u8).rev();
         pools.flat_map(move |pool| levels().map(move |level| Reach { level, pool }))
     }
+}
+
+/// What each job gets by a pattern, and how far apart it may be.
+pub(crate) fn shares(pattern: &Pattern, steps: &[Step]) -> SmallVec<[(Step, Reach); 16]> {
+    let mut shares: SmallVec<[(Step, Reach); 16]> = SmallVec::new();
+    let mut left = pattern.gpus();
+    for (at, step) in (0..).zip(steps) {
+        if step.gpus > left {
+            break;
+        }
+        left -= step.gpus;
+        let reach = if at < pattern.near_steps { pattern.near } else { pattern.reach };
+        match shares.last_mut() {
+            Some((last, _)) if last.job == step.job => last.gpus += step.gpus,
+            _ => shares.push((*step, reach)),
+        }
+    }
+    shares
 }
 
 #[cfg(test)]

@@ -8,8 +8,8 @@ use crate::cluster::{Chunks, Locality, Openings, Topology, Use, Within};
 /// One more piece of GPUs for a job: its gang, or as much again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Step {
-    pub(super) job: usize,
-    pub(super) gpus: u32,
+    pub(crate) job: usize,
+    pub(crate) gpus: u32,
 }
 
 /// How far a job's GPUs may be apart, in distance and in speed.
@@ -122,7 +122,7 @@ impl Job {
     }
 
     /// Where its GPUs may lie at a reach, those that it keeps among them.
-    pub(super) fn within(&self, topology: &Topology, reach: Reach) -> Within {
+    pub(crate) fn within(&self, topology: &Topology, reach: Reach) -> Within {
         let level = reach.level.max(topology.locality(&self.held));
         Within { level, types: self.pool_at(topology, reach.pool).types }
     }

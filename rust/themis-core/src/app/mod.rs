@@ -12,6 +12,7 @@ mod speeds;
 mod state;
 mod value;
 
+pub(crate) use bid::shares;
 pub use bid::{Part, Pattern, Placed};
 pub use demand::Demand;
 pub(crate) use demand::divide;

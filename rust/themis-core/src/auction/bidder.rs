@@ -2,12 +2,14 @@
 
 use smallvec::SmallVec;
 
-use crate::app::{AppState, Part, Pattern, Placed, Reach, Relaxed, Step};
-use crate::cluster::{Bundle, Chunks, FreeSet, Locality, Topology, TypeSet};
+use crate::app::{AppState, Part, Pattern, Placed, Reach, Relaxed, Step, shares};
+use crate::cluster::{Bundle, Chunks, FreeSet, Host, Locality, Near, Topology, TypeSet, Within};
 use crate::ids::SlotId;
 
 /// The reach of a row of a table.
 const ANYWHERE: Reach = Reach { level: Locality::Cluster, pool: 0 };
+
+static NOTHING: Bundle = Bundle::EMPTY;
 
 /// One row of an explicit bid.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,6 +29,16 @@ pub struct Table {
     pub rows: Vec<TableRow>,
     /// What it has won in this round so far.
     pub held: Bundle,
+}
+
+/// GPUs for one job, and where they may lie.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ask {
+    pub(super) job: usize,
+    pub(super) gpus: u32,
+    pub(super) within: Within,
+    /// A slot in whose part they must lie.
+    pub(super) near: Option<SlotId>,
 }
 
 /// An agent's answer to any offer.
@@ -105,6 +117,54 @@ impl Bidder {
                 let parts = vec![Part { job: 0, bundle: row.bundle.clone() }];
                 Some(Placed { parts, log_v: row.log_v })
             }
+        }
+    }
+
+    /// What a pattern asks for, job by job.
+    pub(super) fn asks(
+        &self,
+        topology: &Topology,
+        pattern: &Pattern,
+        steps: &[Step],
+    ) -> SmallVec<[Ask; 4]> {
+        match self {
+            Self::App(app) => {
+                let ask = |(Step { job, gpus }, reach)| {
+                    let state = &app.jobs[job];
+                    let near = state.held.iter().next().map(|(slot, _)| slot);
+                    Ask { job, gpus, within: state.within(topology, reach), near }
+                };
+                shares(pattern, steps).into_iter().map(ask).collect()
+            }
+            Self::Table(table) => {
+                let within = Within::from(Locality::Slot);
+                let row = table.rows[pattern.steps as usize].bundle.iter();
+                row.map(|(slot, gpus)| Ask { job: 0, gpus, within, near: Some(slot) }).collect()
+            }
+        }
+    }
+
+    /// What a job has a claim to already.
+    pub(super) fn near(&self, job: usize) -> Near<'_> {
+        match self {
+            Self::App(app) => Near { held: &app.jobs[job].held, previous: &app.jobs[job].previous },
+            Self::Table(_) => Near { held: &NOTHING, previous: &NOTHING },
+        }
+    }
+
+    /// What each GPU of a job needs of its machine.
+    pub(super) fn needs(&self, job: usize) -> Host {
+        match self {
+            Self::App(app) => app.jobs[job].needs,
+            Self::Table(_) => Host::NONE,
+        }
+    }
+
+    /// GPUs that it may still take of those that are free.
+    pub(super) fn room(&self, free: &FreeSet) -> u32 {
+        match self {
+            Self::App(app) => free.room(app.tenant),
+            Self::Table(_) => u32::MAX,
         }
     }
 

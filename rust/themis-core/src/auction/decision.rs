@@ -2,6 +2,7 @@
 //! this crate or from outside.
 
 use super::solution::Solution;
+use super::winners::Solved;
 use super::{Bid, Solver, dual, payments};
 use crate::app::{Part, Placed};
 use crate::cluster::{Chunks, FreeSet};
@@ -19,10 +20,11 @@ pub(super) struct Decision {
 impl Decision {
     /// A solver's allocation, with its certified bound, and what each winner costs the others.
     pub(super) fn by(solver: Solver, offer: &FreeSet, chunks: &Chunks, bids: &[Bid<'_>]) -> Self {
-        let solved = solver.solve(offer, chunks, bids);
-        let upper_bound = dual::upper_bound(offer, chunks, bids, &solved.solution, &solved.dual);
-        let payments = payments::hidden_payments(solver, offer, chunks, bids, &solved);
-        Self { solution: solved.solution, upper_bound, payments }
+        let Solved { solution, dual, without } = solver.solve(offer, chunks, bids);
+        let upper_bound = dual::upper_bound(offer, chunks, bids, &solution, &dual);
+        let found = (&solution, &dual.prices);
+        let payments = payments::hidden_payments(solver, offer, chunks, bids, found, without);
+        Self { solution, upper_bound, payments }
     }
 }
 

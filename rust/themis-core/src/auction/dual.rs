@@ -10,6 +10,7 @@
 //! most. Guarantee: the bound holds whatever was found, since any prices do.
 
 use super::Bid;
+use super::descent::{Pace, descend};
 use super::prices::{Contest, Prices};
 use super::solution::Solution;
 use crate::app::Pattern;
@@ -168,45 +169,22 @@ impl<'a> Market<'a> {
         marginal(&mut steps, left)
     }
 
-    /// Subgradient steps of all rows' prices at once, for where no price alone can improve: a step
-    /// aims below the best value so far, by an allowance that halves when it leads nowhere.
-    fn descend(&self, mut best: (Prices, f64), known: f64) -> (Prices, f64) {
-        let mut allowance = (best.1 - known).max(0.0);
-        let mut prices = best.0.clone();
-        let mut idle = 0;
-        for _ in 0..STEPS {
-            let (value, asked) = self.evaluate(&prices);
-            if value < best.1 - 1e-3 * allowance {
-                best = (prices.clone(), value);
-                idle = 0;
-            } else {
-                idle += 1;
+    /// Steps of all rows' prices at once, for where no price alone can improve.
+    fn descend(&self, (mut prices, value): (Prices, f64), known: f64) -> (Prices, f64) {
+        let least = NEAR_ENOUGH * self.bids.len() as f64;
+        let pace = Pace { steps: STEPS, patience: PATIENCE, keep: 0.0, least };
+        let start = (prices.rows()[..self.rows].to_vec(), value);
+        let mut at = prices.clone();
+        let (rows, value) = descend(start, (value - known).max(0.0), pace, |rows, excess| {
+            at.set_first_rows(rows);
+            let (value, asked) = self.evaluate(&at);
+            for ((excess, asked), there) in excess.iter_mut().zip(asked).zip(self.capacity) {
+                *excess = asked - there;
             }
-            if idle > PATIENCE {
-                (allowance, idle) = (allowance / 2.0, 0);
-                prices.set_rows(*best.0.rows());
-                continue;
-            }
-            // Slack rows without a price stay without one.
-            let mut slope = [0.0; MAX_ROWS];
-            for row in 0..self.rows {
-                let excess = asked[row] - self.capacity[row];
-                if excess > 0.0 || prices.rows()[row] > 0.0 {
-                    slope[row] = excess;
-                }
-            }
-            let norm: f64 = slope.iter().map(|slope| slope * slope).sum();
-            if norm < 1e-9 || allowance < NEAR_ENOUGH * self.bids.len() as f64 {
-                break;
-            }
-            let step = (value - best.1 + allowance) / norm;
-            let mut rows = *prices.rows();
-            for (price, slope) in rows.iter_mut().zip(slope) {
-                *price = (*price + step * slope).max(0.0);
-            }
-            prices.set_rows(rows);
-        }
-        best
+            value
+        });
+        prices.set_first_rows(&rows);
+        (prices, value)
     }
 
     /// D over the patterns, and what is asked for of each row.

@@ -7,17 +7,22 @@
 mod bidder;
 mod charge;
 mod decision;
+mod descent;
 mod dual;
 mod entrants;
 mod exact;
 mod exchange;
+mod few;
 mod greedy;
 mod knapsack;
 mod leftovers;
+mod menus;
 mod outcome;
+mod packing;
 mod payments;
 mod placing;
 mod prices;
+mod rooms;
 mod search;
 mod solution;
 mod solver;
@@ -44,10 +49,10 @@ use crate::cluster::{Chunks, FreeSet, TypeSet};
 use crate::fairness::{participants, worst_first};
 
 /// Bidders up to which every one matters: apps of many jobs bid mixtures of localities too, and
-/// payments come from solving again without each winner, since where the last bundles fit is much of
+/// payments come from searches without each winner, since where the last bundles fit is much of
 /// what they are worth and the knapsack knows places by prices only. With more, mixtures triple the
-/// patterns and the budgeted exchanges find no more by them.
-const FEW: usize = 16;
+/// patterns, and the searches seldom come to their end.
+const FEW: usize = 64;
 
 /// The rules of a round.
 #[derive(Clone, Copy, Debug, PartialEq)]

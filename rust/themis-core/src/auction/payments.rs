@@ -1,13 +1,16 @@
 //! Hidden payments: what each winner's presence costs the others (paper, Pseudocode 1).
 //!
 //! `c_i` = (product over j != i of `V_j` in the allocation) / (the same in the best allocation
-//! without i). Both come from one table ([`super::knapsack`]) at the prices of the dual, so that the
-//! denominator does not depend on how well a re-solve went: all payments cost one divide and
-//! conquer over the core. Auctions in which somebody bids an explicit table are solved again
-//! without each winner instead, since a table's bundles do not fit the rows of prices; so are those
-//! of the greedy solver, so that both sides of the fraction come from the same one.
+//! without i). With few bidders a search finds each of the latter ([`super::few`]). With more, both
+//! come from one table ([`super::knapsack`]) at the prices of the dual, so that the denominator does
+//! not depend on how well a re-solve went: all payments cost one divide and conquer over the core.
+//! Auctions of explicit tables are solved again without each winner, and so are those of few bidders
+//! with limits that the search does not know ([`Few::knows_all`]), and those of the greedy solver, so that both sides of the fraction come from the same one.
 
-use super::winners::Solved;
+use super::few::Few;
+use super::prices::Prices;
+use super::solution::Solution;
+use super::winners::Without;
 use super::{Bid, Solver};
 use crate::cluster::{Chunks, FreeSet};
 
@@ -17,9 +20,9 @@ pub(super) fn hidden_payments(
     offer: &FreeSet,
     chunks: &Chunks,
     bids: &[Bid<'_>],
-    solved: &Solved,
+    (solution, prices): (&Solution, &Prices),
+    without: Without,
 ) -> Vec<f64> {
-    let solution = &solved.solution;
     let content: Vec<bool> = bids
         .iter()
         .zip(&solution.log_v)
@@ -34,19 +37,30 @@ pub(super) fn hidden_payments(
     if winners.is_empty() {
         return payments;
     }
-    let logs: Vec<f64> = if let Some((table, selection)) = &solved.knapsack {
-        let value = |winner: &usize| {
-            let bid = &bids[*winner];
-            let chosen = selection[*winner].map(|pattern| bid.patterns[pattern].log_v);
-            (*winner, chosen.unwrap_or(bid.bidder.log_v_empty()))
-        };
-        table.log_payments(&winners.iter().map(value).collect::<Vec<_>>())
-    } else {
-        let again = |winner: &usize| {
-            let without = solver.solve_without(offer, chunks, bids, *winner);
-            solution.objective_of_others(*winner) - without
-        };
-        winners.iter().map(again).collect()
+    let others = |winner: &usize| solution.objective_of_others(*winner);
+    let logs: Vec<f64> = match without {
+        Without::Table(table, selection) => {
+            let value = |winner: &usize| {
+                let bid = &bids[*winner];
+                let chosen = selection[*winner].map(|pattern| bid.patterns[pattern].log_v);
+                (*winner, chosen.unwrap_or(bid.bidder.log_v_empty()))
+            };
+            table.log_payments(&winners.iter().map(value).collect::<Vec<_>>())
+        }
+        Without::Search(few) => {
+            let known = solution.objective();
+            let mut few =
+                few.unwrap_or_else(|| Few::new(offer, chunks, bids, prices, known).into());
+            let with: Vec<(usize, f64)> = winners.iter().map(|at| (*at, others(at))).collect();
+            let without = few.without_each(&with);
+            with.iter().zip(without).map(|((_, with), without)| with - without).collect()
+        }
+        Without::Again => {
+            let again = |winner: &usize| {
+                others(winner) - solver.solve_without(offer, chunks, bids, *winner)
+            };
+            winners.iter().map(again).collect()
+        }
     };
     for (winner, log_c) in winners.into_iter().zip(logs) {
         payments[winner] = log_c.exp().clamp(f64::MIN_POSITIVE, 1.0);

@@ -45,6 +45,13 @@ impl Prices {
         self.rows = rows;
     }
 
+    /// Sets the prices of the first rows; the others have none.
+    pub(super) fn set_first_rows(&mut self, first: &[f64]) {
+        let mut rows = [0.0; MAX_ROWS];
+        rows[..first.len()].copy_from_slice(first);
+        self.set_rows(rows);
+    }
+
     /// Sets the price of one row.
     pub(super) fn set_row(&mut self, row: usize, price: f64) {
         let mut rows = self.rows;

@@ -1,142 +1,193 @@
-//! Few bidders: other selections, in order of what they give up.
+//! Selections in order of what they give up, those that can't be packed cut off.
 //!
-//! At the dual's prices a selection is worth D less the regrets of its choices and the price of what
-//! it leaves unused. When the best selection can't be placed, those that give up less than the gap
-//! are tried: depth first, with the allowance doubling from an eighth of the gap to all of it.
+//! At given prices a selection is worth D less the regrets of its choices and the price of what it
+//! leaves unused. For the GPUs, the least that any completion gives up is known beforehand from a
+//! knapsack over the bidders still to come, so that no branch is followed that can't beat the best
+//! selection known. Depth first, in rounds of a growing allowance, until one covers the gap.
 //!
-//! Cost: [`NODES`] steps and [`PLACEMENTS`] placements of a choice at most, counted, never timed. Guarantee: not
-//! worse than what it was given.
+//! Cost: the steps of the task at most, counted, never timed. Guarantee: the best selection that packs,
+//! when the steps suffice.
 
 use std::cmp::Reverse;
 
-use super::dual::Dual;
-use super::knapsack::Selection;
-use super::placing::place;
-use super::prices::Prices;
-use super::solution::Solution;
-use super::{Bid, Choice};
-use crate::cluster::{Chunks, FreeSet, Use};
+use super::menus::{Menus, Way};
+use super::packing::Packings;
 
-/// Bidders with which the search is worth its while.
-pub(super) const MOST_BIDDERS: usize = 128;
-const NODES: u32 = 20_000;
-/// Placements of one bidder's choice.
-const PLACEMENTS: u32 = 2_500;
+/// What a round allows for beside the one before.
+const WIDEN: f64 = 4.0;
+/// Gains below this are rounding.
+const LEAST_GAIN: f64 = 1e-9;
 
-/// The best of `known` and of the selections that could beat it, by 1 / `thrift` of the placements.
-pub(super) fn improve(
-    offer: &FreeSet,
-    chunks: &Chunks,
-    bids: &[Bid<'_>],
-    dual: &Dual,
-    known: Solution,
-    thrift: u32,
-) -> Solution {
-    let mut search = Search::new(offer, chunks, bids, dual, known);
-    search.placements /= thrift;
-    let gap = dual.value - search.best.objective();
-    for share in [0.125, 0.25, 0.5, 1.0] {
-        search.allowance = gap * share;
-        search.visit(0, 0.0, Use::default());
+/// A pattern of each bidder, or nothing, and the number of its packing.
+pub(super) type Found = (Vec<Option<usize>>, u32);
+
+/// What a search goes by.
+pub(super) struct Task<'a> {
+    pub(super) menus: &'a Menus,
+    /// The ways of every bidder at the prices, those that give up least first.
+    pub(super) ways: &'a [(f64, Vec<Way>)],
+    /// The price of a GPU.
+    pub(super) price: f64,
+    /// D at the prices.
+    pub(super) value: f64,
+    /// A bidder to be left out.
+    pub(super) without: Option<usize>,
+    /// The sum of log V that must be beaten.
+    pub(super) known: f64,
+    /// What the first round allows to be given up.
+    pub(super) first: f64,
+    /// GPUs on offer.
+    pub(super) gpus: u32,
+    /// Steps at most.
+    pub(super) steps: u32,
+}
+
+/// What a search came to.
+pub(super) struct Answer {
+    /// The best sum of log V.
+    pub(super) objective: f64,
+    /// Its selection, if it is better than what was known.
+    pub(super) found: Option<Found>,
+    /// Steps that were left; if any, there is none better.
+    pub(super) left: u32,
+}
+
+/// The best selection: rounds allow for [`WIDEN`] times as much each, until they cover the gap.
+pub(super) fn search(task: &Task<'_>, packings: &mut Packings) -> Answer {
+    let mut answer = Answer { objective: task.known, found: None, left: task.steps };
+    let mut allowance = task.first;
+    loop {
+        let gap = task.value - answer.objective - LEAST_GAIN;
+        if gap <= 0.0 || answer.left == 0 {
+            return answer;
+        }
+        allowance = allowance.min(gap);
+        let mut round = Search::new(task, packings, &answer, allowance);
+        round.run();
+        let (left, best, found) = (round.left, round.best, round.found);
+        answer = Answer { objective: best, found: found.or(answer.found), left };
+        if allowance >= task.value - best - LEAST_GAIN {
+            return answer;
+        }
+        allowance *= WIDEN;
     }
-    search.best
 }
 
 struct Search<'a> {
-    offer: &'a FreeSet,
-    chunks: &'a Chunks,
-    bids: &'a [Bid<'a>],
-    dual: &'a Dual,
-    /// Bidders, those with the largest choices first, each with its regrets, least first.
-    order: Vec<(usize, Vec<(f64, Choice)>)>,
-    chosen: Selection,
-    best: Solution,
+    task: &'a Task<'a>,
+    packings: &'a mut Packings,
+    /// Bidders, those without a choice first, then those with the largest asks.
+    order: Vec<(usize, &'a [Way])>,
+    /// What is given up at least by the bidders from each on with so many GPUs left.
+    completion: Vec<Vec<f64>>,
     allowance: f64,
-    tried: Vec<Selection>,
-    nodes: u32,
-    placements: u32,
+    best: f64,
+    found: Option<Found>,
+    chosen: Vec<Option<usize>>,
+    left: u32,
 }
 
 impl<'a> Search<'a> {
     fn new(
-        offer: &'a FreeSet,
-        chunks: &'a Chunks,
-        bids: &'a [Bid<'a>],
-        dual: &'a Dual,
-        best: Solution,
+        task: &'a Task<'a>,
+        packings: &'a mut Packings,
+        before: &Answer,
+        allowance: f64,
     ) -> Self {
-        let gap = dual.value - best.objective();
-        let bidders = bids.iter().enumerate();
-        let mut order: Vec<(usize, Vec<(f64, Choice)>)> =
-            bidders.map(|(bidder, bid)| (bidder, within(bid, bidder, &dual.prices, gap))).collect();
-        order.sort_by_key(|(bidder, choices)| {
-            let largest = choices.iter().map(|(_, choice)| choice.gpus).max();
-            (Reverse(largest), *bidder)
+        let Task { menus, ways, price, without, gpus, .. } = *task;
+        let others = ways.iter().enumerate().filter(|(bidder, _)| Some(*bidder) != without);
+        let mut order: Vec<(usize, &[Way])> = others
+            .map(|(bidder, (_, ways))| {
+                (bidder, &ways[..ways.partition_point(|way| way.regret <= allowance)])
+            })
+            .collect();
+        order.sort_by_cached_key(|(bidder, ways)| {
+            let choices = ways.iter().map(|way| &menus.of[*bidder][way.choice as usize]);
+            let largest = choices.map(|choice| choice.largest).max();
+            (ways.len() > 1, Reverse(largest), *bidder)
         });
+        let completion = completions(&order, price, gpus);
         Self {
-            offer,
-            chunks,
-            bids,
-            dual,
+            task,
+            packings,
             order,
-            chosen: vec![None; bids.len()],
-            best,
-            allowance: 0.0,
-            tried: Vec::new(),
-            nodes: NODES,
-            placements: PLACEMENTS / bids.len().max(1) as u32,
+            completion,
+            allowance,
+            best: before.objective,
+            found: None,
+            chosen: vec![None; menus.of.len()],
+            left: before.left,
         }
     }
 
-    fn visit(&mut self, at: usize, regret: f64, uses: Use) {
-        let limit = self.allowance.min(self.dual.value - self.best.objective() - 1e-9);
-        if self.nodes == 0 || self.placements == 0 || regret > limit {
-            return;
+    fn run(&mut self) {
+        let gpus = self.task.gpus;
+        if self.completion[0][gpus as usize] <= self.allowance {
+            self.visit(0, gpus, 0.0, 0.0, 0);
         }
-        self.nodes -= 1;
-        let capacity = self.chunks.capacity();
-        if uses.0.iter().zip(capacity).any(|(used, there)| f64::from(*used) > *there) {
-            return;
-        }
+    }
+
+    /// What a better selection may give up at most.
+    fn gap(&self) -> f64 {
+        self.task.value - self.best - LEAST_GAIN
+    }
+
+    fn visit(&mut self, at: usize, gpus: u32, regret: f64, log_v: f64, packing: u32) {
+        self.left = self.left.saturating_sub(1);
         if at == self.order.len() {
-            self.leaf(regret, uses, limit);
+            if log_v > self.best + LEAST_GAIN {
+                self.best = log_v;
+                self.found = Some((self.chosen.clone(), packing));
+            }
             return;
         }
         let bidder = self.order[at].0;
-        for choice in 0..self.order[at].1.len() {
-            let (more, Choice { pattern, .. }) = self.order[at].1[choice];
-            let taken = pattern.map(|p| self.bids[bidder].patterns[p].uses).unwrap_or_default();
-            self.chosen[bidder] = pattern;
-            self.visit(at + 1, regret + more, uses.plus(&taken));
+        for way in self.order[at].1 {
+            let Way { regret: more, gpus: asked, choice } = *way;
+            let limit = self.allowance.min(self.gap());
+            let regret = regret + more;
+            if regret > limit || self.left == 0 {
+                break;
+            }
+            if asked > gpus || regret + self.completion[at + 1][(gpus - asked) as usize] > limit {
+                continue;
+            }
+            let choice = &self.task.menus.of[bidder][choice as usize];
+            if let Some(packing) = self.pack(packing, choice) {
+                self.chosen[bidder] = choice.pattern;
+                self.visit(at + 1, gpus - asked, regret, log_v + choice.log_v, packing);
+            }
         }
         self.chosen[bidder] = None;
     }
 
-    /// Places a selection that would beat the best one.
-    fn leaf(&mut self, regret: f64, uses: Use, limit: f64) {
-        let rows = self.chunks.capacity().iter().zip(uses.0).zip(self.dual.prices.rows());
-        let idle: f64 = rows.map(|((there, used), price)| (there - f64::from(used)) * price).sum();
-        if regret + idle > limit || self.tried.contains(&self.chosen) {
-            return;
-        }
-        self.tried.push(self.chosen.clone());
-        self.placements -= 1;
-        let (placed, _) = place(self.offer, self.bids, &self.dual.prices, &self.chosen);
-        // What is left over is worth its price at most, or nearly.
-        let hope = placed.solution().objective() + self.dual.prices.gpu() * placed.idle();
-        if hope > self.best.objective() {
-            let known = std::mem::replace(&mut self.best, Solution::nothing(self.bids));
-            self.best = known.or_better(placed.fill());
-        }
+    /// The packing with the asks of one more choice.
+    fn pack(&mut self, packing: u32, choice: &super::menus::Choice) -> Option<u32> {
+        let before = self.packings.steps;
+        let rooms = &self.task.menus.rooms;
+        let mut asks = choice.asks.iter().flat_map(|(kind, count)| (0..*count).map(|_| *kind));
+        let with = asks.try_fold(packing, |packing, kind| self.packings.with(rooms, packing, kind));
+        self.left = self.left.saturating_sub(self.packings.steps - before);
+        with
     }
 }
 
-/// What a bidder could choose and what it would give up, least first: less than the gap.
-fn within(bid: &Bid<'_>, bidder: usize, prices: &Prices, gap: f64) -> Vec<(f64, Choice)> {
-    let all: Vec<Choice> = bid.choices(bidder, prices).collect();
-    let best = all.iter().map(|choice| choice.surplus).fold(f64::NEG_INFINITY, f64::max);
-    let regrets = all.into_iter().map(|choice| (best - choice.surplus, choice));
-    let mut near: Vec<(f64, Choice)> = regrets.filter(|(regret, _)| *regret <= gap).collect();
-    near.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.pattern.cmp(&b.1.pattern)));
-    near
+/// For every bidder, and after the last one, the least that it and those to come give up with so
+/// many GPUs left; GPUs that nobody takes are given up at their price.
+fn completions(order: &[(usize, &[Way])], price: f64, gpus: u32) -> Vec<Vec<f64>> {
+    let idle: Vec<f64> = (0..=gpus).map(|left| f64::from(left) * price).collect();
+    let mut all = vec![idle];
+    for (_, choices) in order.iter().rev() {
+        let after = &all[all.len() - 1];
+        let mut now = vec![f64::INFINITY; after.len()];
+        for Way { regret, gpus, .. } in choices.iter().filter(|way| way.gpus <= gpus) {
+            for (least, rest) in now[*gpus as usize..].iter_mut().zip(after) {
+                let sum = regret + rest;
+                *least = if sum < *least { sum } else { *least };
+            }
+        }
+        all.push(now);
+    }
+    all.reverse();
+    all
 }

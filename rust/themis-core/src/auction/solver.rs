@@ -2,7 +2,7 @@
 //! allocations, and means something only when both were found in the same way.
 
 use super::greedy::Greedy;
-use super::winners::{self, Solved};
+use super::winners::{self, Solved, Without};
 use super::{Bid, dual};
 use crate::cluster::{Chunks, FreeSet};
 
@@ -29,7 +29,7 @@ impl Solver {
             Self::Greedy => {
                 let solution = Greedy::new(offer, bids).fill();
                 let dual = dual::minimise(offer, chunks, bids, Some(solution.objective()));
-                Solved { solution, dual, knapsack: None }
+                Solved { solution, dual, without: Without::Again }
             }
         }
     }

@@ -4,21 +4,28 @@
 //! 2. The dual finds prices a GPU, a chunk and a crowded part, and with them the certified bound.
 //! 3. The knapsack selects a pattern for every bidder at those prices, no GPU too many.
 //! 4. The selection is placed ([`super::placing`]).
-//! 5. With few bidders, selections a little worse at those prices are tried too ([`super::search`]).
-//! 6. Greedy fills what is left, and the best of all solutions stands.
+//! 5. Greedy fills what is left, and the best of all solutions stands.
+//! 6. With few bidders, exchanges ([`super::exchange`]) and a search ([`super::few`]) go on from there.
 //!
 //! Auctions of explicit tables are searched exactly instead ([`super::exact`]).
 
 use super::dual::{self, Dual};
+use super::few::Few;
 use super::greedy::Greedy;
 use super::knapsack::{Selection, Table};
 use super::placing::place;
 use super::solution::Solution;
-use super::{Bid, FEW, exact, exchange, search};
+use super::{Bid, FEW, exact, exchange};
 use crate::cluster::{Chunks, FreeSet};
 
 /// Bidders up to which greedy runs first. With more, the prices alone come closer.
 const GREEDY_FIRST: usize = 600;
+/// Gaps below this are rounding.
+const LEAST_GAP: f64 = 1e-9;
+/// Bidders up to which an auction with limits that the search does not know is solved again.
+const AGAIN: usize = 16;
+/// Bidders up to which better allocations are searched for.
+const MOST_SEARCHED: usize = 128;
 
 /// What was found, by whichever solver.
 pub(super) struct Solved {
@@ -26,9 +33,18 @@ pub(super) struct Solved {
     pub(super) solution: Solution,
     /// The prices that bound every allocation.
     pub(super) dual: Dual,
-    /// The table behind it and what it selected, from which payments can be read; `None` when the
-    /// auction has to be solved again without each winner.
-    pub(super) knapsack: Option<(Table, Selection)>,
+    /// Where the allocations without each winner come from.
+    pub(super) without: Without,
+}
+
+/// Where the allocations without each winner come from.
+pub(super) enum Without {
+    /// The same solver once more.
+    Again,
+    /// The knapsack's table, and what it selected.
+    Table(Table, Selection),
+    /// A search that goes on from that for the allocation, if there was one.
+    Search(Option<Box<Few>>),
 }
 
 /// The best allocation found, by a share (1 / `thrift`) of the steps that few bidders may cost.
@@ -37,7 +53,7 @@ pub(super) fn solve(offer: &FreeSet, chunks: &Chunks, bids: &[Bid<'_>], thrift: 
     if explicit {
         let solution = exact::improve(offer, bids, Greedy::new(offer, bids).fill());
         let dual = dual::minimise(offer, chunks, bids, Some(solution.objective()));
-        return Solved { solution, dual, knapsack: None };
+        return Solved { solution, dual, without: Without::Again };
     }
     let first = (bids.len() <= GREEDY_FIRST).then(|| Greedy::new(offer, bids).fill());
     let dual = dual::minimise(offer, chunks, bids, first.as_ref().map(Solution::objective));
@@ -49,11 +65,27 @@ pub(super) fn solve(offer: &FreeSet, chunks: &Chunks, bids: &[Bid<'_>], thrift: 
         Some(first) => first.or_better(placed),
         None => placed,
     };
-    if !whole && bids.len() <= search::MOST_BIDDERS {
-        best = exchange::improve(offer, bids, &dual.prices, best, thrift);
-        best = search::improve(offer, chunks, bids, &dual, best, thrift);
-        best = exchange::improve(offer, bids, &dual.prices, best, thrift);
+    let mut few = None;
+    // What many lose where all of it was placed is rounding, and not worth a search.
+    let promising = if whole { bids.len() <= FEW } else { bids.len() <= MOST_SEARCHED };
+    if promising && dual.value - best.objective() > LEAST_GAP {
+        if !whole {
+            best = exchange::improve(offer, bids, &dual.prices, best, thrift);
+        }
+        let mut search = Few::new(offer, chunks, bids, &dual.prices, best.objective());
+        best = search.improve(offer, chunks, bids, best, thrift);
+        if !search.proven() {
+            best = exchange::improve(offer, bids, &dual.prices, best, thrift);
+        }
+        few = Some(Box::new(search));
     }
-    let from_table = bids.len() > FEW && !bids.iter().any(|bid| bid.bidder.is_table());
-    Solved { solution: best, dual, knapsack: from_table.then_some((table, selection)) }
+    let with_tables = bids.iter().any(|bid| bid.bidder.is_table());
+    let without = if bids.len() <= FEW && Few::knows_all(offer, bids) {
+        Without::Search(few)
+    } else if with_tables || bids.len() <= AGAIN {
+        Without::Again
+    } else {
+        Without::Table(table, selection)
+    };
+    Solved { solution: best, dual, without }
 }

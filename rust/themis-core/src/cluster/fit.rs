@@ -44,6 +44,34 @@ pub fn fit(free: &FreeSet, gpus: u32, within: impl Into<Within>, near: Near<'_>)
     })
 }
 
+/// Finds `gpus` free GPUs, of the types of `within`, in one part of its level, by its number;
+/// `None` when there are not so many. Machines and slots of held or previous GPUs go first.
+pub fn fit_in(
+    free: &FreeSet,
+    gpus: u32,
+    within: Within,
+    part: u32,
+    near: Near<'_>,
+) -> Option<Bundle> {
+    let Within { level, types } = within;
+    let liked = if near.held.is_empty() { near.previous } else { near.held };
+    match level {
+        Locality::Slot => {
+            let slot = SlotId(part);
+            (free.slot(slot) >= gpus).then(|| std::iter::once((slot, gpus)).collect())
+        }
+        Locality::Machine => {
+            let machine = MachineId(part);
+            (free.machine(machine) >= gpus).then(|| fill_machine(free, machine, gpus, liked))
+        }
+        Locality::Rack => {
+            let rack = RackId(part);
+            (free.rack(rack, types) >= gpus).then(|| fill_rack(free, rack, gpus, types, liked))
+        }
+        Locality::Cluster => fit_cluster(free, gpus, types, liked),
+    }
+}
+
 /// Extends what a job holds: the anchor is the slot, machine or rack of the held GPUs.
 fn fit_around(free: &FreeSet, gpus: u32, within: Within, near: Near<'_>) -> Option<Bundle> {
     let Within { level, types } = within;

@@ -1,0 +1,239 @@
+//! Few bidders: the best allocation, and the best without each winner, found by search.
+//!
+//! Prices of every room make the dual sharp ([`super::menus`]); selections are tried in order of
+//! what they give up at them ([`super::search`]), as far as they pack ([`super::packing`]). Without a
+//! winner the search goes by the same prices and packings; where its steps suffice, what it finds
+//! depends neither on them nor on what the winner reported.
+//!
+//! Cost: [`STEPS`] and [`STEPS_OF_PAYMENTS`] at most, counted, never timed. Guarantee: not worse than
+//! what is known; where the steps suffice, the best selection of the patterns bid.
+
+use std::cmp::Reverse;
+
+use super::Bid;
+use super::bidder::Ask;
+use super::greedy::Greedy;
+use super::menus::{Menus, Way};
+use super::packing::Packings;
+use super::prices::Prices;
+use super::search::{Answer, Found, Task, search};
+use super::solution::Solution;
+use crate::app::{Part, Placed};
+use crate::cluster::{Chunks, FreeSet, Locality, fit, fit_in};
+
+/// Steps of the search for the allocation, and of those for all payments together. One takes some
+/// 0.1 us; with more than [`FULL_EFFORT`] bidders steps take longer, and there are fewer.
+const STEPS: u32 = 60_000;
+const STEPS_OF_PAYMENTS: u32 = 100_000;
+const FULL_EFFORT: u32 = 32;
+/// The first round of a search for all allows for this share of the gap; without a winner, for the
+/// gap with it, or for this much.
+const FIRST_SHARE: f64 = 1.0 / 64.0;
+const FIRST_LEAST: f64 = 0.01;
+
+/// What is known of an auction of few bidders.
+#[derive(Debug)]
+pub(super) struct Few {
+    menus: Menus,
+    packings: Packings,
+    /// At the prices found: the best surplus of every bidder, and its ways.
+    ways: Vec<(f64, Vec<Way>)>,
+    /// The price of a GPU, and D.
+    price: f64,
+    value: f64,
+    /// D above the best selection known.
+    gap: f64,
+    gpus: u32,
+    proven: bool,
+}
+
+impl Few {
+    /// Of an auction in which a sum of log V is `known`; nothing was searched for.
+    pub(super) fn new(
+        offer: &FreeSet,
+        chunks: &Chunks,
+        bids: &[Bid<'_>],
+        prices: &Prices,
+        known: f64,
+    ) -> Self {
+        let menus = Menus::of(offer, chunks, bids);
+        let (prices, value) = menus.priced(menus.prices_of_rows(prices.rows()), known);
+        let (packings, gpus) = (Packings::new(&menus.rooms), offer.total());
+        let (ways, price, gap) = (menus.regrets(&prices), prices[0], value - known);
+        Self { menus, packings, ways, price, value, gap, gpus, proven: false }
+    }
+
+    /// Whether no selection is better than the allocation, as far as packings were found.
+    pub(super) fn proven(&self) -> bool {
+        self.proven
+    }
+
+    /// The better of what is known and what is found, by 1 / `thrift` of the steps.
+    pub(super) fn improve(
+        &mut self,
+        offer: &FreeSet,
+        chunks: &Chunks,
+        bids: &[Bid<'_>],
+        known: Solution,
+        thrift: u32,
+    ) -> Solution {
+        let objective = known.objective();
+        let first = (self.value - objective) * FIRST_SHARE;
+        let steps = self.effort(STEPS) / thrift;
+        let answer = self.search(None, objective, first, steps);
+        self.gap = self.value - answer.objective;
+        self.proven = answer.left > 0;
+        let Some(found) = answer.found else { return known };
+        let Some(placed) = self.place(offer, chunks, bids, &found) else {
+            self.proven = false;
+            return known;
+        };
+        known.or_better(Greedy::resume(offer, bids, placed).fill())
+    }
+
+    /// Whether the rooms know all limits of an offer: GPU types, host resources and what tenants may
+    /// take are checked only when a selection is placed.
+    pub(super) fn knows_all(offer: &FreeSet, bids: &[Bid<'_>]) -> bool {
+        let has_room = |bid: &Bid<'_>| bid.bidder.room(offer) >= offer.total();
+        offer.topology().types() == 1 && offer.host().is_empty() && bids.iter().all(has_room)
+    }
+
+    /// The best sum of log V without each of these winners in turn, given what the others have with
+    /// it; what one search leaves of its share of the steps serves the next.
+    pub(super) fn without_each(&mut self, winners: &[(usize, f64)]) -> Vec<f64> {
+        let mut left = self.effort(STEPS_OF_PAYMENTS);
+        let without = |(at, (bidder, others)): (usize, &(usize, f64))| {
+            let share = left / (winners.len() - at) as u32;
+            let first = self.gap.max(FIRST_LEAST);
+            let answer = self.search(Some(*bidder), *others, first, share);
+            left = left - share + answer.left;
+            answer.objective
+        };
+        winners.iter().enumerate().map(without).collect()
+    }
+
+    fn effort(&self, steps: u32) -> u32 {
+        steps * FULL_EFFORT / FULL_EFFORT.max(self.menus.of.len() as u32)
+    }
+
+    fn search(&mut self, without: Option<usize>, known: f64, first: f64, steps: u32) -> Answer {
+        let Self { menus, ways, price, gpus, .. } = self;
+        let (price, gpus) = (*price, *gpus);
+        let value = self.value - without.map_or(0.0, |bidder| ways[bidder].0);
+        let task = Task { menus, ways, price, value, without, known, first, gpus, steps };
+        search(&task, &mut self.packings)
+    }
+
+    /// The GPUs of a selection in the rooms of its packing, inner rooms first; `None` where the offer
+    /// has more limits than the rooms know.
+    fn place(
+        &mut self,
+        offer: &FreeSet,
+        chunks: &Chunks,
+        bids: &[Bid<'_>],
+        (chosen, packing): &Found,
+    ) -> Option<Solution> {
+        let mut put = self.packings.get(*packing).clone();
+        let mut asks: Vec<(usize, Ask, Option<u16>)> = Vec::new();
+        for (bidder, bid) in bids.iter().enumerate() {
+            let Some(pattern) = chosen[bidder] else { continue };
+            for ask in bid.bidder.asks(offer.topology(), &bid.patterns[pattern], &bid.steps) {
+                let kind = self.menus.rooms.kind(offer, chunks, &ask);
+                let at = put.iter().position(|(other, _)| *other == kind);
+                asks.push((bidder, ask, at.map(|at| put.swap_remove(at).1)));
+            }
+        }
+        asks.sort_by_key(|(bidder, ask, room)| {
+            let level = if room.is_some() { ask.within.level } else { Locality::Cluster };
+            (level, ask.near.is_none(), Reverse(ask.gpus), *bidder)
+        });
+        let mut free = offer.clone();
+        let mut parts: Vec<Vec<Part>> = vec![Vec::new(); bids.len()];
+        for (bidder, Ask { job, gpus, within, .. }, room) in asks {
+            let who = bids[bidder].bidder;
+            if gpus > who.room(&free) {
+                return None;
+            }
+            let open = free.open_to(who.needs(job));
+            let bundle = match room.map(|room| self.menus.rooms.all[usize::from(room)].part) {
+                Some(part) => fit_in(&open, gpus, within, part, who.near(job)),
+                None => fit(&open, gpus, within, who.near(job)),
+            }?;
+            let part = Part { job, bundle };
+            who.take(&mut free, &part);
+            parts[bidder].push(part);
+        }
+        let mut solution = Solution::nothing(bids);
+        for (bidder, parts) in parts.into_iter().enumerate().filter(|(_, won)| !won.is_empty()) {
+            let log_v = bids[bidder].bidder.log_v_with(offer.topology(), &parts);
+            solution.log_v[bidder] = log_v;
+            solution.wins[bidder] = Some(Placed { parts, log_v });
+        }
+        Some(solution)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::super::Bidder;
+    use super::*;
+    use crate::app::{AppState, Job, Profile, Stopping};
+    use crate::cluster::{MachineSpec, Topology, TypeSet};
+
+    /// Five apps with gangs of one to four on two racks of two machines; by Lehmer's numbers.
+    fn draw(seed: u64) -> (FreeSet, Vec<Bidder>) {
+        let mut state = seed * 7_919 + 1;
+        let mut below = |limit: u64| {
+            state = state * 48_271 % 0x7fff_ffff;
+            (state % limit) as u32
+        };
+        let spec = |rack| MachineSpec { rack, gpus: 4, slot_gpus: 2 };
+        let topology = Topology::new(&[0, 0, 1, 1].map(spec)).expect("valid");
+        let bidders = (0..5).map(|_| {
+            let far = 1.5 + f64::from(below(20)) / 10.0;
+            let profile = Profile::new([1.0, 1.1, far, far + 1.0]).expect("valid");
+            let (gang, work) = (1 + below(4), f64::from(500 + below(5_000)));
+            let job = Job::waiting(gang, gang * (1 + below(3)), work, profile);
+            let jobs = vec![job; 1 + below(2) as usize];
+            let app = AppState::new(f64::from(below(900)), 500.0, Stopping::All, jobs);
+            Bidder::App(app.with_rho_empty(Some(200.0)))
+        });
+        let bidders = bidders.collect();
+        (FreeSet::full(Arc::new(topology)), bidders)
+    }
+
+    /// The best sum of log V from nothing, and the search after it.
+    fn solved(offer: &FreeSet, chunks: &Chunks, bids: &[Bid<'_>]) -> (Solution, Few) {
+        let (known, prices) = (Solution::nothing(bids), Prices::zero(bids.len(), &[]));
+        let mut few = Few::new(offer, chunks, bids, &prices, known.objective());
+        let best = few.improve(offer, chunks, bids, known, 1);
+        (best, few)
+    }
+
+    #[test]
+    fn going_on_without_a_winner_is_searching_anew_without_it() {
+        for seed in 0..60 {
+            let (offer, bidders) = draw(seed);
+            let chunks = Chunks::of(&offer, &[1, 2, 3, 4], &[TypeSet::ALL]);
+            let bids: Vec<Bid<'_>> = bidders
+                .iter()
+                .map(|bidder| Bid::new(bidder, bidder.patterns(&offer, &chunks)))
+                .collect();
+            let (best, mut few) = solved(&offer, &chunks, &bids);
+            assert!(few.proven(), "seed {seed}");
+            // Jobs may lie closer together than their patterns say, never further apart.
+            assert!(best.objective() >= few.value - few.gap - 1e-9, "seed {seed}");
+            let with: Vec<(usize, f64)> =
+                (0..bids.len()).map(|at| (at, best.objective_of_others(at))).collect();
+            for ((without, _), found) in with.iter().zip(few.without_each(&with)) {
+                let mut others = bids.clone();
+                others.remove(*without);
+                let anew = solved(&offer, &chunks, &others).1;
+                let objective = anew.value - anew.gap;
+                assert!((found - objective).abs() < 1e-9, "seed {seed}: without {without}");
+            }
+        }
+    }
+}

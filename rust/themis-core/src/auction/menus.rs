@@ -1,0 +1,170 @@
+//! What every bidder may choose, room by room priced: a sharper dual for few bidders.
+//!
+//! Beside the rows of [`super::dual`] every room has a toll that all pay who lie in it; an ask goes
+//! to the room that costs least. Cost: O(choices + rooms of all kinds) a step.
+
+use smallvec::SmallVec;
+
+use super::Bid;
+use super::descent::{Pace, descend};
+use super::rooms::{Rooms, WHOLE};
+use crate::cluster::{Chunks, FreeSet};
+
+const PACE: Pace = Pace { steps: 100, patience: 5, keep: 0.5, least: 1e-6 };
+
+/// A pattern of a bidder, or nothing.
+#[derive(Clone, Debug)]
+pub(super) struct Choice {
+    pub(super) log_v: f64,
+    pub(super) gpus: u32,
+    pub(super) pattern: Option<usize>,
+    /// The most GPUs that it asks for in one room; 0 if all may lie anywhere.
+    pub(super) largest: u32,
+    /// (kind, how often)
+    pub(super) asks: SmallVec<[(u16, u16); 2]>,
+}
+
+/// A choice at given prices.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Way {
+    /// What it gives up against the bidder's best choice.
+    pub(super) regret: f64,
+    pub(super) gpus: u32,
+    /// Its place on the bidder's menu.
+    pub(super) choice: u32,
+}
+
+/// The choices of every bidder.
+#[derive(Debug)]
+pub(super) struct Menus {
+    pub(super) rooms: Rooms,
+    pub(super) of: Vec<Vec<Choice>>,
+    /// How much there is of every row, then of every room.
+    there: Vec<f64>,
+    rows: usize,
+}
+
+impl Menus {
+    /// What bidders may choose; patterns that could not even be had alone are left out.
+    pub(super) fn of(offer: &FreeSet, chunks: &Chunks, bids: &[Bid<'_>]) -> Self {
+        let mut rooms = Rooms::of(offer);
+        let menu = |bid: &Bid<'_>| {
+            let (log_v, asks) = (bid.bidder.log_v_empty(), SmallVec::new());
+            let mut menu = vec![Choice { log_v, gpus: 0, pattern: None, largest: 0, asks }];
+            for (at, pattern) in bid.patterns.iter().enumerate() {
+                let mut asks: SmallVec<[(u16, u16); 2]> = SmallVec::new();
+                for ask in bid.bidder.asks(offer.topology(), pattern, &bid.steps) {
+                    let kind = rooms.kind(offer, chunks, &ask);
+                    match asks.iter_mut().find(|(known, _)| *known == kind) {
+                        Some((_, count)) => *count += 1,
+                        None => asks.push((kind, 1)),
+                    }
+                }
+                if asks.iter().all(|(kind, count)| rooms.have(*kind, *count)) {
+                    let (log_v, gpus, pattern) = (pattern.log_v, pattern.gpus(), Some(at));
+                    let largest = rooms.largest(asks.iter().map(|(kind, _)| *kind));
+                    menu.push(Choice { log_v, gpus, pattern, largest, asks });
+                }
+            }
+            menu
+        };
+        let of = bids.iter().map(menu).collect();
+        let rows = chunks.len();
+        let mut there = chunks.capacity()[..rows].to_vec();
+        there.extend(rooms.all.iter().map(|room| f64::from(room.free)));
+        Self { rooms, of, there, rows }
+    }
+
+    /// Prices of the rows alone.
+    pub(super) fn prices_of_rows(&self, rows: &[f64]) -> Vec<f64> {
+        let mut prices = rows[..self.rows].to_vec();
+        prices.resize(self.there.len(), 0.0);
+        prices
+    }
+
+    /// What an ask of each kind costs, and the toll of every room with those around it.
+    fn costs(&self, prices: &[f64]) -> (Vec<f64>, Vec<f64>) {
+        let (rows, tolls) = prices.split_at(self.rows);
+        let mut paths = tolls.to_vec();
+        for at in 1..paths.len() {
+            paths[at] += paths[usize::from(self.rooms.outer(at as u16))];
+        }
+        let cost = |kind: &super::rooms::Kind| {
+            let tolls = kind.rooms.iter().map(|room| paths[usize::from(*room)]);
+            f64::from(kind.gpus) * tolls.fold(f64::INFINITY, f64::min) + kind.uses.cost(rows)
+        };
+        (self.rooms.kinds.iter().map(cost).collect(), paths)
+    }
+
+    /// D, and by how much too much is asked for of every row and room.
+    fn evaluate(&self, prices: &[f64], excess: &mut [f64]) -> f64 {
+        let (costs, paths) = self.costs(prices);
+        let mut value: f64 =
+            self.there.iter().zip(prices).map(|(there, price)| there * price).sum();
+        let mut asked = vec![0_u32; costs.len()];
+        for menu in &self.of {
+            let (mut most, mut best) = (f64::NEG_INFINITY, &menu[0]);
+            for choice in menu {
+                let surplus = choice.log_v - choice.cost(&costs);
+                if surplus > most {
+                    (most, best) = (surplus, choice);
+                }
+            }
+            value += most;
+            for (kind, count) in &best.asks {
+                asked[usize::from(*kind)] += u32::from(*count);
+            }
+        }
+        for (excess, there) in excess.iter_mut().zip(&self.there) {
+            *excess = -there;
+        }
+        let (rows, rooms) = excess.split_at_mut(self.rows);
+        for (kind, asked) in self.rooms.kinds.iter().zip(asked).filter(|(_, asked)| *asked > 0) {
+            for (row, used) in rows.iter_mut().zip(kind.uses.0) {
+                *row += f64::from(asked * used);
+            }
+            // Rooms that cost as little share what is asked for.
+            let path = |room: &u16| paths[usize::from(*room)];
+            let least = kind.rooms.iter().map(path).fold(f64::INFINITY, f64::min);
+            let cheap = || kind.rooms.iter().filter(|room| path(room) <= least + 1e-12);
+            let each = f64::from(asked * kind.gpus) / cheap().count() as f64;
+            for room in cheap().flat_map(|room| self.rooms.around(*room)) {
+                rooms[room] += each;
+            }
+        }
+        rooms[usize::from(WHOLE)] = 0.0;
+        value
+    }
+
+    /// Prices of a small D, from these on.
+    pub(super) fn priced(&self, start: Vec<f64>, known: f64) -> (Vec<f64>, f64) {
+        let value = self.evaluate(&start, &mut vec![0.0; start.len()]);
+        let allowance = (value - known).max(0.0);
+        descend((start, value), allowance, PACE, |prices, excess| self.evaluate(prices, excess))
+    }
+
+    /// Of every bidder: what its best choice is worth above its price, and what all give up against
+    /// it, least first. Ties: the order of its patterns.
+    pub(super) fn regrets(&self, prices: &[f64]) -> Vec<(f64, Vec<Way>)> {
+        let (costs, _) = self.costs(prices);
+        let regrets = |menu: &Vec<Choice>| {
+            let surplus = |choice: &Choice| choice.log_v - choice.cost(&costs);
+            let most = menu.iter().map(surplus).fold(f64::NEG_INFINITY, f64::max);
+            let way = |(at, choice): (u32, &Choice)| Way {
+                regret: most - surplus(choice),
+                gpus: choice.gpus,
+                choice: at,
+            };
+            let mut ways: Vec<Way> = (0..).zip(menu).map(way).collect();
+            ways.sort_by(|a, b| a.regret.total_cmp(&b.regret));
+            (most, ways)
+        };
+        self.of.iter().map(regrets).collect()
+    }
+}
+
+impl Choice {
+    fn cost(&self, costs: &[f64]) -> f64 {
+        self.asks.iter().map(|(kind, count)| f64::from(*count) * costs[usize::from(*kind)]).sum()
+    }
+}
