@@ -26,6 +26,8 @@ use crate::cluster::{Chunks, FreeSet, Locality, fit, fit_in};
 const STEPS: u32 = 60_000;
 const STEPS_OF_PAYMENTS: u32 = 100_000;
 const FULL_EFFORT: u32 = 32;
+/// Choices times GPUs beyond which an auction is too large: a search begins with a table of as many.
+const MOST_CELLS: usize = 1 << 22;
 /// The first round of a search for all allows for this share of the gap; without a winner, for the
 /// gap with it, or for this much.
 const FIRST_SHARE: f64 = 1.0 / 64.0;
@@ -89,6 +91,14 @@ impl Few {
             return known;
         };
         known.or_better(Greedy::resume(offer, bids, placed).fill())
+    }
+
+    /// Whether an auction is small enough: its rooms have numbers, and its tables are soon made.
+    pub(super) fn is_small(offer: &FreeSet, bids: &[Bid<'_>]) -> bool {
+        let topology = offer.topology();
+        let rooms = 1 + topology.racks() + topology.machines() + topology.slots();
+        let choices: usize = bids.iter().map(|bid| bid.patterns.len()).sum();
+        rooms <= usize::from(u16::MAX) && choices * offer.total() as usize <= MOST_CELLS
     }
 
     /// Whether the rooms know all limits of an offer: GPU types, host resources and what tenants may

@@ -67,8 +67,9 @@ pub(super) fn solve(offer: &FreeSet, chunks: &Chunks, bids: &[Bid<'_>], thrift: 
     };
     let mut few = None;
     // What many lose where all of it was placed is rounding, and not worth a search.
-    let promising = if whole { bids.len() <= FEW } else { bids.len() <= MOST_SEARCHED };
-    if promising && dual.value - best.objective() > LEAST_GAP {
+    let is_small = Few::is_small(offer, bids);
+    let promising = bids.len() <= if whole { FEW } else { MOST_SEARCHED };
+    if promising && is_small && dual.value - best.objective() > LEAST_GAP {
         if !whole {
             best = exchange::improve(offer, bids, &dual.prices, best, thrift);
         }
@@ -80,9 +81,9 @@ pub(super) fn solve(offer: &FreeSet, chunks: &Chunks, bids: &[Bid<'_>], thrift: 
         few = Some(Box::new(search));
     }
     let with_tables = bids.iter().any(|bid| bid.bidder.is_table());
-    let without = if bids.len() <= FEW && Few::knows_all(offer, bids) {
+    let without = if bids.len() <= FEW && is_small && Few::knows_all(offer, bids) {
         Without::Search(few)
-    } else if with_tables || bids.len() <= AGAIN {
+    } else if with_tables || bids.len() <= AGAIN && is_small {
         Without::Again
     } else {
         Without::Table(table, selection)
