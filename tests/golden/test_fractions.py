@@ -154,7 +154,7 @@ def test_an_apps_cap_counts_each_share_as_a_gpu() -> None:
     assert sorted(result.jobs["start_s"].to_list()) == [0.0, 10.0]
 
 
-def test_a_gpu_lost_and_another_got_in_the_second_decision_is_a_preemption() -> None:
+def test_a_gpu_lost_and_another_got_in_the_second_decision_is_a_migration() -> None:
     # At 10, a takes GPU 0 from c, and b wants one too; b can join a, and what that frees is c's.
     jobs = [
         Job("c", 0, 1, 20),
@@ -169,4 +169,4 @@ def test_a_gpu_lost_and_another_got_in_the_second_decision_is_a_preemption() -> 
         ("c", 1, 10, 20, "policy"),
     ]
     moved = result.jobs.select("job_id", "preemptions", "migrations").rows()
-    assert moved[0] == ("c", 1, 0)
+    assert moved[0] == ("c", 0, 1)

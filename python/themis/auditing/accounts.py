@@ -232,10 +232,6 @@ def lone_jobs_did_the_work_of_their_leases(run: Run) -> pl.DataFrame:
         replayed_preemptions=pl.col("preempted").sum(),
         replayed_migrations=pl.col("moved").sum(),
     )
-    # A job that makes room for a promised gang is preempted, even if it goes on at once; so is one
-    # that gets others in the second decision of an instant, which there is where GPUs are shared.
-    are_shared = bool((run.jobs["gpu_milli"] < WHOLE_MILLI).any())
-    may_go_on = pl.lit(are_shared or run.settings.get("reserve_after_s") is not None)
     told = run.jobs.select(
         *("job_id", "app_id", "work_gpu_s", "preemptions", "migrations", "gpus_max", "gpu_milli")
     )
@@ -250,10 +246,8 @@ def lone_jobs_did_the_work_of_their_leases(run: Run) -> pl.DataFrame:
             "other switches": _differ(
                 pl.col("switching_gpu_s"), pl.col("replayed_switching_gpu_s")
             ),
-            "other preemptions": ~may_go_on
-            & (pl.col("preemptions") != pl.col("replayed_preemptions")),
-            "other preemptions and migrations": pl.col("preemptions") + pl.col("migrations")
-            != pl.col("replayed_preemptions") + pl.col("replayed_migrations"),
+            "other preemptions": pl.col("preemptions") != pl.col("replayed_preemptions"),
+            "other migrations": pl.col("migrations") != pl.col("replayed_migrations"),
         },
         *both.columns,
     )

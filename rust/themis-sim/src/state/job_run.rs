@@ -279,12 +279,14 @@ impl JobRun {
         if self.gpus.is_empty() {
             return;
         }
-        let same = |lost: &Lost| lost.at_us == now_us && lost.gpus == self.gpus;
-        if let Some(lost) = self.lost.take().filter(same) {
-            // It has what it lost at this instant: nothing happened.
-            (self.switched_us, self.productive_us) = (lost.switched_us, lost.productive_us);
+        if let Some(lost) = self.lost.take().filter(|lost| lost.at_us == now_us) {
             self.preemptions -= u32::from(!self.crashed);
-            return;
+            if lost.gpus == self.gpus {
+                // It has what it lost at this instant: nothing happened.
+                (self.switched_us, self.productive_us) = (lost.switched_us, lost.productive_us);
+                return;
+            }
+            self.migrations += u32::from(!self.crashed);
         }
         if self.start_us.is_some() {
             let checkpoint_us = spec.checkpoint_us.unwrap_or(settings.checkpoint_us);
