@@ -4,8 +4,9 @@
 //! without i). With few bidders a search finds each of the latter ([`super::few`]). With more, both
 //! come from one table ([`super::knapsack`]) at the prices of the dual, so that the denominator does
 //! not depend on how well a re-solve went: all payments cost one divide and conquer over the core.
-//! Auctions of explicit tables are solved again without each winner, and so are those of few bidders
-//! with limits that the search does not know ([`Few::knows_all`]), and those of the greedy solver, so that both sides of the fraction come from the same one.
+//! Auctions of explicit tables are solved again without each winner, and so are small ones of few
+//! bidders with limits that the search does not know ([`Few::knows_all`]), and those of the greedy
+//! solver, so that both sides of the fraction come from the same one.
 
 use super::few::Few;
 use super::prices::Prices;
