@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from themis._core import __version__, build_info
     from themis.agents.agent import Agent, AppView, Goal, JobReport, Verdict
-    from themis.auction.bids import AppState, Bid, Offer
+    from themis.auction.bids import AppState, Bid
     from themis.auction.clearing import clear_auction
     from themis.auction.file import AuctionRequest, read_auction
+    from themis.auction.offer import Offer
     from themis.auction.outcome import AuctionOutcome
     from themis.auditing import AuditReport, audit
     from themis.checking.check import CheckReport
@@ -113,7 +114,8 @@ _HOMES = {
     "auction.file": ("AuctionRequest", "read_auction"),
     "auction.outcome": ("AuctionOutcome",),
     "auditing": ("AuditReport", "audit"),
-    "auction.bids": ("AppState", "Bid", "Offer"),
+    "auction.bids": ("AppState", "Bid"),
+    "auction.offer": ("Offer",),
     "traces.capacity_tables": ("read_capacity",),
     "checking.check": ("CheckReport",),
     "cluster.cluster": ("Cluster",),

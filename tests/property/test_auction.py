@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from themis import AppState, AuctionOutcome, Bid, clear_auction
-from themis.auction.bids import SlotKey
 from themis.auction.clearing import Payment
+from themis.auction.offer import SlotKey
 
 Counted = dict[SlotKey, int]
 Bids = list[Bid | AppState]

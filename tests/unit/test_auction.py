@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 
 from themis import AppState, AuctionOutcome, Bid, ScenarioError, clear_auction
-from themis.auction.bids import Offer, SlotKey
 from themis.auction.clearing import Payment
+from themis.auction.offer import Offer, SlotKey
 
 ONE_MACHINE: dict[SlotKey, int] = {(0, 0, 0): 4}
 

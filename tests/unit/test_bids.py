@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from themis import AppState, Bid, ScenarioError
-from themis.auction.bids import Offer
+from themis.auction.offer import Offer
 
 STATE = {"elapsed_s": 0, "work_left_s": 100, "gang_size": 2, "max_gpus": 4, "t_id_s": 50}
 HUGE = 10**400

@@ -10,16 +10,8 @@ from typing import Any, Literal
 import polars as pl
 
 from themis import _core
-from themis.auction.bids import (
-    AppState,
-    Bid,
-    Counts,
-    Label,
-    Offer,
-    SlotKey,
-    check_bids,
-    check_gpu_types,
-)
+from themis.auction.bids import AppState, Bid, check_bids
+from themis.auction.offer import Counts, Label, Offer, SlotKey, check_gpu_types
 from themis.auction.outcome import AuctionOutcome, Entrant
 from themis.auction.rules import check_rules
 from themis.cluster.spec import UNTYPED

@@ -8,7 +8,8 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from themis.auction.bids import AppState, Bid, Counts, Offer, SlotKey, check_bids, check_gpu_types
+from themis.auction.bids import AppState, Bid, check_bids
+from themis.auction.offer import Counts, Offer, SlotKey, check_gpu_types
 from themis.auction.rules import CHOICES, check_label, check_rules
 from themis.errors import ScenarioError
 from themis.files.documents import read_json

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from themis.auction.bids import AppState, Bid, SlotKey
+from themis.auction.bids import AppState, Bid
+from themis.auction.offer import SlotKey
 from themis.notebook import grid
 
 __all__ = ["AuctionOutcome", "Entrant"]
