@@ -98,7 +98,7 @@ impl Few {
         let topology = offer.topology();
         let rooms = 1 + topology.racks() + topology.machines() + topology.slots();
         let choices: usize = bids.iter().map(|bid| bid.patterns.len()).sum();
-        rooms <= usize::from(u16::MAX) && choices * offer.total() as usize <= MOST_CELLS
+        u16::try_from(rooms).is_ok() && choices * offer.total() as usize <= MOST_CELLS
     }
 
     /// Whether the rooms know all limits of an offer: GPU types, host resources and what tenants may
