@@ -223,6 +223,25 @@ mod tests {
     }
 
     #[test]
+    fn rooms_without_numbers_and_large_tables_are_not_searched() {
+        let (small, bidders) = draw(1);
+        let spec = |gpus| MachineSpec { rack: 0, gpus, slot_gpus: gpus };
+        let offer =
+            |specs: &[MachineSpec]| FreeSet::full(Arc::new(Topology::new(specs).expect("valid")));
+        let is_small = |offer: &FreeSet, copies: usize| {
+            let chunks = Chunks::of(&small, &[], &[TypeSet::ALL]);
+            let bid = |bidder| Bid::new(bidder, bidder.patterns(&small, &chunks));
+            let bids = bidders.iter().cycle().take(copies * bidders.len()).map(bid);
+            Few::is_small(offer, &bids.collect::<Vec<_>>())
+        };
+        assert!(is_small(&small, 1));
+        // The whole, a rack, and a machine and a slot for each.
+        assert!(is_small(&offer(&[spec(1); 32_766]), 1));
+        assert!(!is_small(&offer(&[spec(1); 32_767]), 1));
+        assert!(!is_small(&offer(&[spec(4_096); 16]), 12));
+    }
+
+    #[test]
     fn going_on_without_a_winner_is_searching_anew_without_it() {
         for seed in 0..60 {
             let (offer, bidders) = draw(seed);
