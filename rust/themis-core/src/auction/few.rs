@@ -236,8 +236,8 @@ mod tests {
         };
         assert!(is_small(&small, 1));
         // The whole, a rack, and a machine and a slot for each.
-        assert!(is_small(&offer(&[spec(1); 32_766]), 1));
-        assert!(!is_small(&offer(&[spec(1); 32_767]), 1));
+        assert!(is_small(&offer(&vec![spec(1); 32_766]), 1));
+        assert!(!is_small(&offer(&vec![spec(1); 32_767]), 1));
         assert!(!is_small(&offer(&[spec(4_096); 16]), 12));
     }
 
