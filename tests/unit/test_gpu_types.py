@@ -209,3 +209,10 @@ def test_the_auditor_sees_a_job_on_two_types_that_it_may_not_mix() -> None:
     assert themis.audit(result).passed
     report = themis.audit(result, workload=apart(load, "x"))
     assert [found.rule for found in report.findings] == ["lone_jobs_did_the_work_of_their_leases"]
+
+
+def test_a_check_knows_which_jobs_never_find_their_gang_on_one_type() -> None:
+    load = apart(typed([Job("x", 0, 5, 10), Job("y", 0, 5, 10)], {}), "x")
+    report = load.check(Cluster.parse(TWO))
+    assert report.load is not None
+    assert report.load.infeasible == ("x",)

@@ -252,19 +252,24 @@ def offered_load(apps: pl.DataFrame, jobs: pl.DataFrame, cluster: ClusterSize) -
 def _usable(
     jobs: pl.DataFrame, machines: pl.DataFrame, asked: Mapping[str | None, frozenset[str]]
 ) -> pl.Series:
-    """Return of how many GPUs of its types each job finds what they need of their machines."""
+    """Return of how many GPUs of its types each job finds what they need of their machines.
+
+    Of those of one type, for a job that does not mix them.
+    """
     needs, need = different_needs(jobs)
     rows = []
     for number, takes in enumerate(needs):
         sizes = _type_sizes(machines.with_columns(gpus=pl.Series(served(machines, takes))))
-        sums = {text: sum(sizes.get(kind, 0) for kind in kinds) for text, kinds in asked.items()}
-        rows += [(number, text, gpus) for text, gpus in sums.items()]
-    schema = {"need": pl.Int64, "gpu_types": pl.String, "usable": pl.Int64}
+        for text, kinds in asked.items():
+            of_types = [sizes.get(kind, 0) for kind in kinds]
+            rows.append((number, text, True, sum(of_types)))
+            rows.append((number, text, False, max(of_types, default=0)))
+    key = {"need": pl.Int64, "gpu_types": pl.String, "mixes_types": pl.Boolean}
+    schema = {**key, "usable": pl.Int64}
     table = pl.DataFrame(rows, schema=schema, orient="row")
-    wanted = jobs.select("gpu_types", need=pl.Series(need))
-    joined = wanted.join(
-        table, on=["need", "gpu_types"], how="left", nulls_equal=True, maintain_order="left"
-    )
+    mixes = pl.col("mixes_types").fill_null(value=True)
+    wanted = jobs.select("gpu_types", mixes, need=pl.Series(need))
+    joined = wanted.join(table, on=list(key), how="left", nulls_equal=True, maintain_order="left")
     return joined.get_column("usable")
 
 
