@@ -93,12 +93,14 @@ impl Few {
         known.or_better(Greedy::resume(offer, bids, placed).fill())
     }
 
-    /// Whether an auction is small enough: its rooms have numbers, and its tables are soon made.
+    /// Whether an auction is small enough: 16 bits hold the numbers of its rooms and how many asks
+    /// are alike, and its tables are soon made.
     pub(super) fn is_small(offer: &FreeSet, bids: &[Bid<'_>]) -> bool {
         let topology = offer.topology();
         let rooms = 1 + topology.racks() + topology.machines() + topology.slots();
+        let gpus = offer.total() as usize;
         let choices: usize = bids.iter().map(|bid| bid.patterns.len()).sum();
-        u16::try_from(rooms).is_ok() && choices * offer.total() as usize <= MOST_CELLS
+        u16::try_from(rooms.max(gpus)).is_ok() && choices * gpus <= MOST_CELLS
     }
 
     /// Whether the rooms know all limits of an offer: GPU types, host resources and what tenants may
@@ -238,7 +240,9 @@ mod tests {
         // The whole, a rack, and a machine and a slot for each.
         assert!(is_small(&offer(&vec![spec(1); 32_766]), 1));
         assert!(!is_small(&offer(&vec![spec(1); 32_767]), 1));
-        assert!(!is_small(&offer(&[spec(4_096); 16]), 12));
+        assert!(!is_small(&offer(&[spec(4_096); 16]), 1));
+        assert!(is_small(&offer(&[spec(4_096); 15]), 1));
+        assert!(!is_small(&offer(&[spec(4_096); 15]), 12));
     }
 
     #[test]
