@@ -12,7 +12,8 @@ from themis.traces import read_trace
 from themis.traces.registry import GROUP, READERS, readers
 
 MODULE = """
-from themis.traces.tabular import Table, table_reader
+from themis.traces.table import Table
+from themis.traces.tabular import table_reader
 
 READER = table_reader(
     Table(

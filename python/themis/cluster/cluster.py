@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
@@ -14,28 +13,26 @@ import polars as pl
 
 from themis.arguments import path as path_argument
 from themis.cluster.capacity import capacity_columns, checked_capacity, no_changes
+from themis.cluster.machines import (
+    MOST_GPUS,
+    SCHEMA,
+    check_count,
+    checked,
+    completed,
+    too_many,
+    with_host,
+)
 from themis.cluster.spec import PRESETS, UNTYPED, MachineKind, parse_spec, spec_text
 from themis.errors import ClusterError
 from themis.files.documents import read_toml
 from themis.nearest import nearest
 from themis.notebook import grid
-from themis.schema.host import MAX_HOST, OF_MACHINE, there
+from themis.schema.host import OF_MACHINE, there
 
 if TYPE_CHECKING:
     from themis import _core
 
 __all__ = ["UNTYPED", "Cluster"]
-
-_SCHEMA: dict[str, pl.DataType] = {
-    "machine": pl.String(),
-    "rack": pl.String(),
-    "gpu_type": pl.String(),
-    "gpus": pl.Int64(),
-    "slot_gpus": pl.Int64(),
-    **dict.fromkeys(OF_MACHINE, pl.Float64()),
-}
-
-_MOST_GPUS = 2**24
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -63,7 +60,7 @@ class Cluster:
     capacity: pl.DataFrame = field(default_factory=no_changes)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "machines", _checked(_with_host(self.machines)))
+        object.__setattr__(self, "machines", checked(with_host(self.machines)))
         object.__setattr__(self, "capacity", checked_capacity(self.capacity, self.machines))
 
     @classmethod
@@ -98,14 +95,14 @@ class Cluster:
         """
         counts = {"machines": machines, "gpus_per_machine": gpus_per_machine, "racks": racks}
         for name, count in counts.items():
-            _check_count(name, count)
+            check_count(name, count)
         if racks > machines:
             raise ClusterError(f"racks is {racks}: expected at most one a machine ({machines})")
         slot = gpus_per_machine if slot_gpus is None else slot_gpus
-        _check_count("slot_gpus", slot)
+        check_count("slot_gpus", slot)
         kind = MachineKind(gpus_per_machine, gpu_type, slot)
-        if machines * gpus_per_machine > _MOST_GPUS:
-            raise _too_many(machines * gpus_per_machine)
+        if machines * gpus_per_machine > MOST_GPUS:
+            raise too_many(machines * gpus_per_machine)
         share, more = divmod(machines, racks)
         return cls._from_kinds([[kind] * (share + (rack < more)) for rack in range(racks)])
 
@@ -170,34 +167,7 @@ class Cluster:
         """
         if not isinstance(frame, pl.DataFrame):
             raise ClusterError(f"machine list is {frame!r:.80}: expected a polars DataFrame")
-        unknown = [column for column in frame.columns if column not in _SCHEMA]
-        missing = [column for column in ("machine", "gpus") if column not in frame.columns]
-        if missing or unknown:
-            what, column = ("missing", missing[0]) if missing else ("unknown", unknown[0])
-            raise ClusterError(
-                f"machine list: column {column!r} is {what}: expected {', '.join(_SCHEMA)}"
-            )
-        for column in {"gpus", "slot_gpus"} & set(frame.columns):
-            _check_whole(column, frame.get_column(column))
-        defaults = {
-            "rack": pl.lit("r0"),
-            "gpu_type": pl.lit(UNTYPED),
-            "slot_gpus": pl.col("gpus"),
-            **dict.fromkeys(OF_MACHINE, pl.lit(None, pl.Float64)),
-        }
-        absent = {name: value for name, value in defaults.items() if name not in frame.columns}
-        try:
-            full = frame.with_columns(**absent).select(
-                pl.col(name).cast(dtype, strict=True) for name, dtype in _SCHEMA.items()
-            )
-        except pl.exceptions.PolarsError as error:
-            raise ClusterError(f"machine list: {error}") from error
-        filled = full.with_columns(
-            pl.col("rack").fill_null("r0"),
-            pl.col("gpu_type").fill_null(UNTYPED),
-            pl.col("slot_gpus").fill_null(pl.col("gpus")),
-        )
-        return cls(filled.sort("rack", "machine"))
+        return cls(completed(frame))
 
     @classmethod
     def from_toml(cls, path: str | PathLike[str]) -> Cluster:
@@ -243,7 +213,7 @@ class Cluster:
             for rack, kinds in enumerate(racks)
             for number, kind in enumerate(kinds)
         ]
-        return cls(pl.DataFrame(rows, schema=_SCHEMA, orient="row"))
+        return cls(pl.DataFrame(rows, schema=SCHEMA, orient="row"))
 
     def with_capacity(self, changes: pl.DataFrame) -> Cluster:
         """Return this cluster with machines that join, leave, fail or are repaired.
@@ -352,67 +322,3 @@ def _rows(key: str, rows: object) -> pl.DataFrame:
         return pl.DataFrame(data, schema_overrides=kinds, strict=True)
     except (TypeError, pl.exceptions.PolarsError) as error:
         raise ClusterError(f"{key}: {error}") from error
-
-
-def _check_count(name: str, count: object) -> None:
-    if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= _MOST_GPUS:
-        raise ClusterError(f"{name} is {count!r}: expected a whole number from 1 to {_MOST_GPUS}")
-
-
-def _check_whole(column: str, values: pl.Series) -> None:
-    """Refuse what a conversion to whole numbers would change."""
-    if values.dtype == pl.Boolean:
-        raise ClusterError(f"machine list: {column} is a truth value: expected whole numbers")
-    if values.dtype.is_float():
-        odd = values.filter(values.is_not_null() & (values % 1 != 0))
-        if odd.len():
-            raise ClusterError(f"machine list: {column} is {odd[0]}: expected a whole number")
-
-
-def _with_host(machines: pl.DataFrame) -> pl.DataFrame:
-    """Add the columns of host resources that are absent."""
-    absent = [name for name in OF_MACHINE if name not in machines.columns]
-    return machines.with_columns(pl.lit(None, pl.Float64).alias(name) for name in absent)
-
-
-def _checked(machines: pl.DataFrame) -> pl.DataFrame:
-    """Return the machine list, with every rule of the class checked."""
-    if dict(machines.schema) != _SCHEMA:
-        raise ClusterError(f"machine list: columns are {dict(machines.schema)}: expected {_SCHEMA}")
-    if machines.is_empty():
-        raise ClusterError("the cluster has no machine: expected one or more")
-    for column in _SCHEMA:
-        if column not in OF_MACHINE and machines.get_column(column).null_count():
-            row = machines.get_column(column).is_null().arg_max()
-            raise ClusterError(f"machine list: row {row}: {column} is missing")
-    names = Counter(machines.get_column("machine").to_list())
-    if "" in names:
-        raise ClusterError("machine list: a machine has no name: expected one for each")
-    name, times = names.most_common(1)[0]
-    if times > 1:
-        raise ClusterError(f"machine {name!r} stands {times} times: expected different names")
-    for name, gpus, slot in machines.select("machine", "gpus", "slot_gpus").iter_rows():
-        _check_count(f"machine {name!r}: gpus", gpus)
-        if not 1 <= slot <= gpus:
-            raise ClusterError(
-                f"machine {name!r}: slot_gpus is {slot}: expected 1 to its {gpus} GPUs"
-            )
-    _check_host(machines)
-    total = int(machines.get_column("gpus").sum())
-    if total > _MOST_GPUS:
-        raise _too_many(total)
-    return machines
-
-
-def _check_host(machines: pl.DataFrame) -> None:
-    for column in OF_MACHINE:
-        odd = machines.filter(~pl.col(column).is_between(0, MAX_HOST))
-        if odd.height:
-            name, amount = odd.select("machine", column).row(0)
-            raise ClusterError(
-                f"machine {name!r}: {column} is {amount}: expected 0 to {MAX_HOST:g}, or nothing"
-            )
-
-
-def _too_many(gpus: int) -> ClusterError:
-    return ClusterError(f"the cluster has {gpus} GPUs: expected at most {_MOST_GPUS}")

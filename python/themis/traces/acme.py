@@ -6,7 +6,8 @@ always end - start. Of several files, ids begin with the file's name.
 
 from __future__ import annotations
 
-from themis.traces.tabular import Table, table_reader
+from themis.traces.table import Table
+from themis.traces.tabular import table_reader
 
 __all__ = ["READER"]
 

@@ -7,7 +7,8 @@ the organization is the tenant. Names are numbers of jobs.
 
 from __future__ import annotations
 
-from themis.traces.tabular import Table, table_reader
+from themis.traces.table import Table
+from themis.traces.tabular import table_reader
 
 __all__ = ["READER"]
 

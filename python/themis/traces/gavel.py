@@ -34,7 +34,8 @@ from themis.traces.csvtext import CsvHeader, Dialect
 from themis.traces.gathered import kept_problem
 from themis.traces.reader import Input, Reader
 from themis.traces.rows import Floats, RowChecks
-from themis.traces.tabular import Table, read_table
+from themis.traces.table import Table
+from themis.traces.tabular import read_table
 from themis.workload.workload import TraceSource, Workload
 
 __all__ = ["READER"]

@@ -7,7 +7,8 @@ than half of the jobs take no GPU.
 
 from __future__ import annotations
 
-from themis.traces.tabular import Table, table_reader
+from themis.traces.table import Table
+from themis.traces.tabular import table_reader
 
 __all__ = ["READER"]
 

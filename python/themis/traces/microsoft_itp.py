@@ -6,7 +6,8 @@ no statuses. The extended files add random deadlines and batch sizes, which are 
 
 from __future__ import annotations
 
-from themis.traces.tabular import Table, table_reader
+from themis.traces.table import Table
+from themis.traces.tabular import table_reader
 
 __all__ = ["READER"]
 

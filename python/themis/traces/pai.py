@@ -35,7 +35,8 @@ from themis.traces.host import HOST
 from themis.traces.pai_tables import TABLES, header_of, instances, table_of, tags, tasks
 from themis.traces.reader import Input, Reader, choice, positive
 from themis.traces.rows import RowChecks
-from themis.traces.tabular import Table, read_table
+from themis.traces.table import Table
+from themis.traces.tabular import read_table
 from themis.workload.workload import TraceSource, Workload
 
 __all__ = ["READER"]

@@ -22,7 +22,8 @@ import polars as pl
 from themis.errors import TraceError
 from themis.traces.reader import Input, Reader, positive
 from themis.traces.rows import Floats, RowChecks
-from themis.traces.tabular import Duration, Table, read_table
+from themis.traces.table import Duration, Table
+from themis.traces.tabular import read_table
 from themis.workload.workload import TraceSource, Workload
 
 __all__ = ["READER"]

@@ -29,7 +29,8 @@ from themis.errors import TraceError
 from themis.traces.csvtext import CsvHeader, Dialect, csv_header
 from themis.traces.reader import Input, Reader
 from themis.traces.rows import RowChecks, is_missing
-from themis.traces.tabular import Table, read_table
+from themis.traces.table import Table
+from themis.traces.tabular import read_table
 from themis.workload.workload import TraceSource, Workload
 
 __all__ = ["READER"]

@@ -17,7 +17,8 @@ import polars as pl
 from themis.traces.csvtext import CsvHeader, Dialect
 from themis.traces.reader import Input, Reader
 from themis.traces.rows import RowChecks
-from themis.traces.tabular import Table, read_table
+from themis.traces.table import Table
+from themis.traces.tabular import read_table
 from themis.workload.workload import TraceSource, Workload
 
 __all__ = ["READER"]

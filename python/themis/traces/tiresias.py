@@ -6,7 +6,8 @@ The older header (``tf_job.csv``) has a start time and no iterations; the start 
 
 from __future__ import annotations
 
-from themis.traces.tabular import Table, table_reader
+from themis.traces.table import Table
+from themis.traces.tabular import table_reader
 
 __all__ = ["READER", "TABLE"]
 
