@@ -3,19 +3,18 @@
     python bench/auction_table.py --seeds 0 1 2 --sizes 64/10 4096/400
 
 Each row stands for the seeds and the shares on offer that it names. Time is CPU time of a round in
-the compiled core (bids, allocation, bound, payments, leftovers), the least of several runs of each
-auction. Memory is the growth of the peak of this process during a round, conversions from Python
-included (Linux only). The gap is the certified one. Payments are compared with those of an integer
-program where no more than `MOST_EXACT` GPUs are on offer: |c - c exact| over the winners of both.
+the core alone (bids, allocation, bound, payments, charging, leftovers), the least of several runs
+of each auction in a program of its own (`auction_file.rs` of themis-core, built by cargo). Memory
+is the most that a round has allocated at once, beside offer and bidders. The gap is the certified
+one. Payments are compared with those of an integer program where no more than `MOST_EXACT` GPUs are
+on offer: |c - c exact| over the winners of both.
 """
 
 from __future__ import annotations
 
 import argparse
-import ctypes
-import math
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, median
@@ -23,7 +22,7 @@ from statistics import fmean, median
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from bench.auction_instances import LARGER, SIZES, Auction, Style, draw_auction
-from bench.core_calls import clear, least_cpu_s
+from bench.core_calls import CoreCost, clear, cost_in_core
 
 from themis import AuctionOutcome
 
@@ -39,8 +38,7 @@ CLOSE = 1e-6
 class Round:
     """What was measured of one auction."""
 
-    cpu_ms: float
-    peak_mb: float
+    cost: CoreCost
     outcome: AuctionOutcome
     greedy: tuple[float, float] | None
     """CPU ms and gap."""
@@ -49,32 +47,14 @@ class Round:
 
 def measure(auction: Auction, repeats: int) -> Round:
     """Clear an auction by every solver that its size allows."""
-    outcome, call = clear(auction)
-    peak_mb = peak_of(call)
+    outcome, cost = cost_in_core(auction, repeats)
     greedy = None
     if auction.gpus <= MOST_GREEDY:
-        by_gain, again = clear(auction, "greedy")
-        greedy = 1e3 * least_cpu_s(again, 1), by_gain.gap
+        by_gain, cost_of_greedy = cost_in_core(auction, 5, "greedy")
+        greedy = cost_of_greedy.cpu_ms, by_gain.gap
     small = sum(auction.offer.gpus) <= MOST_EXACT
     exact = clear(auction, "milp")[0] if small else None
-    return Round(1e3 * least_cpu_s(call, repeats), peak_mb, outcome, greedy, exact)
-
-
-def peak_of(call: Callable[[], object]) -> float:
-    """Return by how many MB the resident memory peaks above what it is before the call."""
-    status, reset = Path("/proc/self/status"), Path("/proc/self/clear_refs")
-    if not reset.exists():
-        return math.nan
-    ctypes.CDLL(None).malloc_trim(0)  # what is freed but kept would hide what the call needs
-    reset.write_text("5", encoding="ascii")
-    before = kilobytes(status, "VmRSS")
-    call()
-    return (kilobytes(status, "VmHWM") - before) / 1024
-
-
-def kilobytes(status: Path, field: str) -> int:
-    lines = status.read_text(encoding="ascii").splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith(field))
+    return Round(cost, outcome, greedy, exact)
 
 
 def payment_errors(rounds: Sequence[Round]) -> list[float]:
@@ -93,8 +73,8 @@ def winners(outcome: AuctionOutcome) -> Mapping[str, float]:
 
 def cells(rounds: Sequence[Round]) -> Iterator[str]:
     """The measured cells of a row."""
-    yield worst_of([one.cpu_ms for one in rounds], "{:.3g}")
-    yield f"{max(one.peak_mb for one in rounds):.3g}"
+    yield worst_of([one.cost.cpu_ms for one in rounds], "{:.3g}")
+    yield f"{max(one.cost.peak_mb for one in rounds):.3g}"
     yield worst_of([100 * one.outcome.gap for one in rounds], "{:.3f}")
     greedy = [one.greedy for one in rounds if one.greedy]
     yield worst_of([cpu_ms for cpu_ms, _ in greedy], "{:.3g}")
@@ -137,7 +117,7 @@ def table(
 
 
 def repeats(gpus: int) -> int:
-    return 10 if gpus <= 1024 else 3
+    return 50 if gpus <= 1024 else 5
 
 
 def size_of(text: str) -> tuple[int, int]:
