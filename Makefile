@@ -106,6 +106,13 @@ licences: ## Write THIRD-PARTY.txt, the licences of the crates that are linked i
 	$(or $(PYTHON),python3) tools/third_party.py > target/THIRD-PARTY.txt
 	mv target/THIRD-PARTY.txt THIRD-PARTY.txt
 
+.PHONY: advisories
+advisories: $(BUILD)/tools.stamp ## Licences, origin and known weaknesses of all that is depended on (needs RustSec's and PyPI's databases)
+	cargo install cargo-deny@^0.20 --locked --quiet --root target/tools
+	target/tools/bin/cargo-deny --locked check
+	$(BUILD)/bin/python $(PIP_INSTALL) --group advisories
+	$(BUILD)/bin/pip-audit --strict .
+
 .PHONY: release
 release: $(BUILD)/tools.stamp ## What is published, into target/release-check: a wheel for Linux with glibc 2.17 or newer, and the sources
 	$(BUILD)/bin/python $(PIP_INSTALL) --group release
