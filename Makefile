@@ -17,6 +17,7 @@ DEMO := target/demo-venv
 TEST := target/test-venv
 WHEEL := target/wheel.stamp
 RELEASE := target/release-check
+COVERAGE := target/coverage
 
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find rust -name '*.rs' -o -name Cargo.toml)
 CODE := $(wildcard python tests bench examples tools)
@@ -73,6 +74,24 @@ test-python: $(TEST)/wheel.stamp ## Tests of the installed wheel
 test-ray: $(TEST)/wheel.stamp ## Test of sweeps on a Ray cluster of two nodes; installs the extra ray
 	$(BUILD)/bin/python -m pip --python $(TEST)/bin/python install --quiet "$$(ls dist/themis_sched-*.whl)[ray]"
 	$(TEST)/bin/pytest tests/e2e/test_sweeps_on_ray.py
+
+# Counted in builds of their own: of the extension under the tests in Python, and of the Rust tests
+.PHONY: coverage
+coverage: export CARGO_TARGET_DIR = $(CURDIR)/$(COVERAGE)/cargo
+coverage: export LLVM_PROFILE_FILE = /dev/null
+coverage: RUSTFLAGS := -C instrument-coverage
+coverage: $(BUILD)/tools.stamp ## Lines of the auction and the engine that no test runs
+	RUSTFLAGS= cargo install llvm_profparser@^0.15 --locked --quiet --root target/tools
+	rm -rf $(COVERAGE)/profiles $(COVERAGE)/*.whl
+	$(BUILD)/bin/maturin build --release --locked --strip false --out $(COVERAGE)
+	$(BUILD)/bin/python -m venv --without-pip $(COVERAGE)/venv
+	$(BUILD)/bin/python -m pip --python $(COVERAGE)/venv/bin/python install --quiet --force-reinstall $(COVERAGE)/*.whl
+	$(BUILD)/bin/python -m pip --python $(COVERAGE)/venv/bin/python install --quiet --group test
+	LLVM_PROFILE_FILE=$(CURDIR)/$(COVERAGE)/profiles/python-%1m.profraw $(COVERAGE)/venv/bin/pytest -n auto
+	cargo test --workspace --locked --release --no-run 2>&1 | sed -n 's/^ *Executable .*(\(.*\))$$/--object \1/p' > $(COVERAGE)/objects
+	LLVM_PROFILE_FILE=$(CURDIR)/$(COVERAGE)/profiles/rust-%m.profraw cargo test --workspace --locked --release --quiet
+	target/tools/bin/cov show $$(cat $(COVERAGE)/objects) --object $(COVERAGE)/cargo/release/lib_core.so \
+	  $$(printf -- '--instr-profile %s ' $(COVERAGE)/profiles/*) | $(BUILD)/bin/python tools/coverage.py
 
 .PHONY: bench
 bench: $(TEST)/wheel.stamp ## Benchmarks of the installed wheel, into target/bench.json
