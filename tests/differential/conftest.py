@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
 import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from itertools import product
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -162,3 +166,16 @@ def _minus(counts: Counts, part: Counts) -> Counts:
 @pytest.fixture(scope="session")
 def reference() -> Reference:
     return Reference()
+
+
+@pytest.fixture(scope="session")
+def instances() -> Any:  # noqa: ANN401 - a module
+    """The auctions of the benchmarks."""
+    path = Path(__file__).parents[2] / "bench" / "auction_instances.py"
+    spec = importlib.util.spec_from_file_location("auction_instances", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module

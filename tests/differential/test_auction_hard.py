@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from pathlib import Path
 from statistics import fmean
 from typing import Any
 
@@ -13,19 +10,6 @@ import pytest
 from themis import AuctionOutcome, clear_auction
 
 CLOSE = 1e-6
-
-
-@pytest.fixture(scope="module")
-def instances() -> Any:  # noqa: ANN401 - a module
-    """The auctions of the benchmarks."""
-    path = Path(__file__).parents[2] / "bench" / "auction_instances.py"
-    spec = importlib.util.spec_from_file_location("auction_instances", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 def won_c(outcome: AuctionOutcome) -> dict[str, float]:

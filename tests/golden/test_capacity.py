@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 from tests.differential.small import Job, play, spans
 
+import themis
 from themis.cluster.cluster import Cluster
 from themis.policies.catalogue import POLICIES
 from themis.results.result import Result
@@ -209,3 +210,12 @@ def test_after_failures_by_chance_machines_are_left_alone_too() -> None:
             rests.append(at_s - gone.pop(machine))
     assert len(rests) > 4
     assert min(rests) > 1000
+
+
+def test_a_job_that_failures_never_let_end_is_told_of() -> None:
+    # A thousand seconds of work, and a failure every ten: without a checkpoint it starts for ever
+    # anew.
+    with pytest.raises(
+        themis.ThemisError, match=r"no job has ended for .* longer mtbf_s or shorter"
+    ):
+        play("1x1", [Job("a", 0, 1, 1000)], "fifo", mtbf_s=10.0, mttr_s=1.0)

@@ -108,3 +108,21 @@ def test_quotas_of_an_aligned_and_a_rolling_day() -> None:
         held = result.usage.select("at_s", "gpus_used").rows()
         assert dict(held)[20.0] == 0
         assert dict(held)[30.0] == 2
+
+
+@pytest.mark.parametrize("policy", LEASED)
+def test_a_guest_above_its_quota_leaves_when_the_lease_ends(policy: str) -> None:
+    # a and c have halves of one GPU. y, whose is c, may hold none from 13 on: c stays to the end of
+    # the lease, at 20, waits, and goes on beside a at 50. a never notices.
+    jobs = [
+        Job("a", 0, 1, 35, gpu_milli=500),
+        Job("c", 0, 1, 20, gpu_milli=500),
+    ]
+    tenants = {"y": {"quota_gpus": [[0, 1], [13, 0], [50, 1]]}}
+    owners = {"a": "x", "c": "y"}
+    result = play("1x1", jobs, policy, owners=owners, tenants=tenants, audit=True, lease_s=10.0)
+    assert spans(result) == {"a": (0, 70), "c": (0, 70)}
+    held = result.leases.filter(app_id="c").select("start_s", "end_s").sort("start_s").rows()
+    assert (held[0][0], held[-1][1]) == (0, 70)
+    assert not [row for row in held if row[0] < 50 and row[1] > 20]
+    assert result.jobs.filter(job_id="c")["preemptions"].to_list() == [1]

@@ -221,6 +221,17 @@ def test_claims_take_from_the_view() -> None:
     assert spans(result) == {"a": (0.0, 100.0), "b": (0.0, 30.0)}
 
 
+def test_an_app_is_granted_no_more_than_its_cap() -> None:
+    # Two jobs that use up to two GPUs each, of an app that may have three.
+    def greedy(_: PolicyView) -> list[Grant]:
+        return [Grant(0, {0: 2}), Grant(1, {1: 2})]
+
+    jobs = [Job("a", 0, 1, 200, 2, "a"), Job("b", 0, 1, 200, 2, "a")]
+    message = r"app 'a', job 'a': 4 GPUs for the app; at most 3"
+    with pytest.raises(PolicyAnswerError, match=message):
+        run(greedy, jobs, searches={"a": Search("all", max_gpus=3)})
+
+
 def test_a_policy_may_wait_and_be_woken() -> None:
     """Nothing else happens: each job starts when it was to, at the instants asked for."""
 

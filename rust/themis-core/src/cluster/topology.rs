@@ -284,11 +284,6 @@ impl Topology {
         self.machine_gpus[machine.index()]
     }
 
-    /// GPUs of one rack.
-    pub fn rack_gpus(&self, rack: RackId) -> u32 {
-        self.rack_gpus[rack.index()]
-    }
-
     /// The slots of one machine, in order.
     pub fn slots_of(&self, machine: MachineId) -> impl Iterator<Item = SlotId> + use<> {
         let m = machine.index();

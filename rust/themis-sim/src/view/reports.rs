@@ -72,11 +72,6 @@ impl View<'_> {
         self.candidate(app, self.state.workload.apps[app as usize].claim)
     }
 
-    /// The apps that could use more than they keep, as their agents report them, in tie order.
-    pub fn reports(&self) -> impl Iterator<Item = Candidate> + '_ {
-        self.wanting().map(|app| self.reported(app))
-    }
-
     fn candidate(&self, app: u32, claim: Claim) -> Candidate {
         let run = &self.state.apps[app as usize];
         let settings = &self.state.settings;

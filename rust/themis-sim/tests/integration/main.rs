@@ -2,6 +2,7 @@
 
 mod hosts;
 mod plans;
+mod refusals;
 mod runs;
 
 use themis_core::app::{Profile, Speeds};
