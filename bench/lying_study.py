@@ -1,6 +1,7 @@
 """Does a lie pay over a whole run? One liar each, against the same run without the lie.
 
-    python bench/lying_study.py --liars 200 --write docs/defaults.md
+    python bench/lying_study.py --liars 500 --write docs/defaults.md
+    python bench/lying_study.py --liars 600 --lies "work overstated" --knobs 0.8 --payments lottery
 
 A sample is a seed, a liar, what it misstates and by how much; the same samples are played under
 every payment. A gain is the time by which the liar finishes sooner, in percent of its honest time.
@@ -45,10 +46,9 @@ class Sample(NamedTuple):
     by: float
 
 
-def samples(count: int, apps: int) -> list[Sample]:
+def samples(count: int, apps: int, lies: Sequence[str] = tuple(LIES)) -> list[Sample]:
     """Draw liars; every lie is equally frequent."""
     drawn = random.Random(count)  # noqa: S311 - no secret
-    lies = list(LIES)
     found = []
     for at in range(count):
         lie = lies[at % len(lies)]
@@ -80,20 +80,21 @@ def mean(values: Sequence[float]) -> str:
     return f"{fmean(values):+.2f} ({stdev(values) / len(values) ** 0.5:.2f})"
 
 
-def tables(count: int, apps: int) -> Iterator[str]:
-    drawn = samples(count, apps)
-    for knob in KNOBS:
+def tables(arguments: argparse.Namespace) -> Iterator[str]:
+    count, apps, lies = arguments.liars, arguments.apps, arguments.lies
+    drawn = samples(count, apps, lies)
+    for knob in arguments.knobs:
         rows = []
-        for payment in PAYMENTS:
+        for payment in arguments.payments:
             settings = {"payment": payment, "fairness_knob": knob}
             found = [gains(one, apps, settings) for one in drawn]
             mine = [liar for liar, _ in found]
             by_lie = (
                 mean([gain for gain, one in zip(mine, drawn, strict=True) if one.lie == lie])
-                for lie in LIES
+                for lie in lies
             )
             rows.append([f"`{payment}`", mean(mine), *by_lie, mean([rest for _, rest in found])])
-        head = ["payment", "any lie", *LIES, "the honest"]
+        head = ["payment", "any lie", *lies, "the honest"]
         yield f"\nf = {knob:g}: gain in %, mean (standard error) of {count} liars\n\n"
         yield table(head, rows)
 
@@ -102,9 +103,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--liars", type=int, default=200)
     parser.add_argument("--apps", type=int, default=16)
+    parser.add_argument("--lies", nargs="+", choices=LIES, default=list(LIES))
+    parser.add_argument("--knobs", nargs="+", type=float, default=KNOBS)
+    parser.add_argument("--payments", nargs="+", choices=PAYMENTS, default=PAYMENTS)
     parser.add_argument("--write", type=Path, metavar="PAGE")
     arguments = parser.parse_args()
-    put("".join(tables(arguments.liars, arguments.apps)), "bench/lying_study.py", arguments.write)
+    put("".join(tables(arguments)), "bench/lying_study.py", arguments.write)
 
 
 if __name__ == "__main__":

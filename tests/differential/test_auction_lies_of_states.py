@@ -19,7 +19,7 @@ from themis.auction.clearing import Payment, Solver
 if TYPE_CHECKING:
     from tests.differential.conftest import Key, Reference
 
-APPS = 160
+APPS = 240
 LIES = 8
 KINDS = ("S", "work", "elapsed", "cap", "gang", "scale")
 

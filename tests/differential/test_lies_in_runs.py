@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 def test_an_overstated_slowdown_gains_nothing_in_the_mean(monkeypatch: pytest.MonkeyPatch) -> None:
     """The lie of the paper's Fig. 18; single liars do gain or lose by luck of the schedule.
 
-    docs/defaults.md has 40 such liars and others: +0.5 %, with a standard error of 1.
+    docs/defaults.md has 600 such liars and others: -0.3 %, with a standard error of 0.3.
     """
     monkeypatch.syspath_prepend(ROOT)
     study = importlib.import_module("bench.lying_study")
