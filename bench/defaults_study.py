@@ -13,9 +13,10 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import exp
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median, stdev
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -26,16 +27,31 @@ from bench.pages import put, table
 import themis
 from themis.metrics.statistics import jain_index, present
 
-CHOICES: Mapping[str, tuple[str, ...]] = {
+CHOICES: Mapping[str, tuple[str | float, ...]] = {
     "payment": ("lottery", "lease", "gpus", "gpus_random", "none"),
     "outside_option": ("min_bundle", "fair_share", "cached", "unbounded"),
     "filter_key": ("best_case", "holdings", "cached"),
     "lease_mode": ("aligned", "rolling"),
     "leftover": ("random", "holders_first", "worst_first"),
+    "fairness_knob": (0.5, 0.8, 0.9, 1.0),
 }
 READINGS = ("paper", "critical_path", "demand_capped")
 OURS = ("slack", "max_rho", "fsp")
 """Policies that are no peers of the paper's: its own filter without the auction, and an extra."""
+
+STEPS: Mapping[str, Mapping[str, str | float]] = {
+    "the defaults": {},
+    "nobody charged": {"payment": "none"},
+    "f = 0.9": {"fairness_knob": 0.9},
+    "f = 0.9, nobody charged": {"fairness_knob": 0.9, "payment": "none"},
+    "f = 0.9, nobody charged, `worst_first`": {
+        "fairness_knob": 0.9, "payment": "none", "leftover": "worst_first",
+    },
+    "f = 1, `worst_first`": {"fairness_knob": 1.0, "leftover": "worst_first"},
+}  # fmt: skip
+"""From themis to nearly `slack`, its filter alone, on `PAIRED`."""
+PAIRED: Mapping[str, tuple[float, ...]] = {"W1": (2,), "W2": (1, 2, 4), "mix": (0.4,)}
+PAIRED_SEEDS = 40
 
 TESTBED: Mapping[str, Any] = {"spec": "nsdi20-testbed"}
 
@@ -84,6 +100,8 @@ def replayed(arguments: argparse.Namespace) -> Iterator[Workload]:
         yield Workload(
             "Philly", {"cluster": cluster, "workload": {**trace, "window": window}}, seeds
         )
+        if arguments.philly_whole:
+            yield Workload("Philly, whole", {"cluster": cluster, "workload": trace}, 1)
 
 
 @dataclass(frozen=True)
@@ -163,6 +181,26 @@ def lowest(runs: pl.DataFrame) -> str:
     )
 
 
+def against_slack(study: Study, workloads: Sequence[Workload]) -> str:
+    """Max rho over that of `slack` with the same seed: the geometric mean, in percent above 1."""
+    fewer = [replace(one, seeds=PAIRED_SEEDS, values=PAIRED[one.name]) for one in workloads]
+    slack = [study.runs(one, {"policy": ["slack"]}) for one in fewer]
+    rows = []
+    for name, step in STEPS.items():
+        cells = []
+        for one, other in zip(fewer, slack, strict=True):
+            mine = study.runs(one, {key: [value] for key, value in step.items()})
+            pairs = mine.join(other, on=[one.column(), "seed"], suffix="_slack")
+            above = pairs.with_columns((pl.col("rho_max") / pl.col("rho_max_slack")).log())
+            for at in one.values:
+                logs = above.filter(pl.col(one.column()) == at)["rho_max"].to_list()
+                error = 100 * stdev(logs) / len(logs) ** 0.5
+                cells.append(f"{100 * (exp(fmean(logs)) - 1):+.1f} ({error:.1f})")
+        rows.append([name, *cells])
+    head = ["themis with", *(f"{one.name} {at:g}" for one in fewer for at in one.values)]
+    return f"\nMax rho over that of `slack`, {PAIRED_SEEDS} seeds\n\n" + table(head, rows)
+
+
 def readings(workloads: Sequence[Workload]) -> str:
     """What the arbiter's reading of T_ID does to rho in both other readings."""
     cluster = themis.Cluster.preset("nsdi20-testbed")
@@ -217,6 +255,7 @@ def main() -> None:
     parser.add_argument("--hyperdrive", metavar="CSV")
     parser.add_argument("--philly", metavar="CSV")
     parser.add_argument("--philly-days", nargs=2, type=float, default=(28.0, 42.0))
+    parser.add_argument("--philly-whole", action="store_true", help="all of it, too, one seed")
     parser.add_argument("--seeds", type=int, default=8, help="of generated workloads")
     parser.add_argument("--trace-seeds", type=int, default=5)
     parser.add_argument("--workers", type=int, default=1)
@@ -226,7 +265,12 @@ def main() -> None:
     study = Study(arguments.work, arguments.workers)
     synthetic = list(generated(arguments.seeds))
     workloads = [*synthetic, *replayed(arguments)]
-    parts = [*policies(study, synthetic), *choices(study, workloads), readings(synthetic)]
+    parts = [
+        *policies(study, synthetic),
+        against_slack(study, synthetic),
+        *choices(study, workloads),
+        readings(synthetic),
+    ]
     put("".join(parts), "bench/defaults_study.py", arguments.write)
 
 
