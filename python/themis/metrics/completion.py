@@ -50,11 +50,13 @@ def completion_metrics(
     submission (job) to the end.
     """
     start_s, _ = run_span(apps)
+    apps = apps.select("state", "arrival_s", "end_s")
     done = apps.filter(pl.col("state") == "done")
     last_s = done.get_column("end_s").max()
     makespan = None if start_s is None or last_s is None else _number(last_s) - start_s
     app_s = present(apps.select(COMPLETION_S).to_series())
-    done_jobs = jobs.filter(pl.col("state") == "done")
+    times = jobs.select("state", "submit_s", "end_s")
+    done_jobs = times.filter(pl.col("state") == "done")
     job_s = present(done_jobs.select(pl.col("end_s") - pl.col("submit_s")).to_series())
     return {
         "makespan_s": makespan,

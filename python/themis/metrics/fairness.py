@@ -18,7 +18,7 @@ def fairness_metrics(apps: pl.DataFrame) -> dict[str, float | int | None]:
     An app without a rho (no GPU work, infeasible, zero ideal time) counts in neither. Source:
     Mahajan et al., NSDI 2020, sections 3.2 and 8.
     """
-    known = apps.filter(pl.col("rho").is_not_null())
+    known = apps.select("rho", "rho_is_bound", "rho_floor").filter(pl.col("rho").is_not_null())
     is_bound = pl.col("rho_is_bound").fill_null(value=False)
     rho = present(known.filter(~is_bound).get_column("rho"))
     bounds = present(known.filter(is_bound).get_column("rho"))

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from themis.metrics.by_app import Spans, app_rows, changes, us
 from themis.metrics.completion import time_statistics
 from themis.metrics.gpu_time import microseconds
 from themis.metrics.statistics import Floats, exact_sum, mean, present, quantile, share
@@ -19,6 +20,8 @@ def waiting_metrics(apps: pl.DataFrame, leases: pl.DataFrame) -> dict[str, float
     All are over the apps that wanted GPUs: that got one, or are unfinished.
     """
     unfinished = pl.col("state") == "unfinished"
+    times = ("arrival_s", "first_gpu_s", "end_s", "queue_s")
+    apps = apps.select("app_id", "state", *times, "preemptions", "migrations", "failures")
     wanted = apps.filter(
         (pl.col("state") != "infeasible") & (pl.col("first_gpu_s").is_not_null() | unfinished)
     )
@@ -48,16 +51,12 @@ def _without_gpus_s(apps: pl.DataFrame, leases: pl.DataFrame) -> Floats:
 
 def covered_us(app_ids: pl.Series, leases: pl.DataFrame) -> npt.NDArray[np.int64]:
     """Microseconds in which each app had at least one lease; overlaps count once."""
-    rows = pl.DataFrame({"app_id": app_ids}).with_row_index("app")
-    spans = leases.select(
-        "app_id",
-        *((pl.col(name) * 1e6).round().cast(pl.Int64) for name in ("start_s", "end_s")),
-    )
-    spans = spans.join(rows, on="app_id", how="inner").drop("app_id").sort("app", "start_s")
-    reached = pl.col("end_s").cum_max().shift(1).over("app")
-    # Whole numbers only: their sums do not depend on the order of the rows.
-    fresh = pl.col("end_s") - pl.max_horizontal("start_s", reached)
-    per_app = spans.select("app", fresh.clip(lower_bound=0).alias("us")).group_by("app").sum()
+    app = app_rows(app_ids, leases.get_column("app_id"))
+    times = leases.select("start_s", "end_s")
     covered = np.zeros(app_ids.len(), dtype=np.int64)
-    covered[per_app.get_column("app").to_numpy()] = per_app.get_column("us").to_numpy()
+    held = Spans(app, times, us("start_s"), us("end_s"), pl.lit(1))
+    for of_app, at_us, leased in changes(app_ids.len(), held):
+        # An app has no lease after its last change, whatever the next has.
+        lasts_us = np.where(np.cumsum(leased) > 0, np.diff(at_us, append=0), 0)
+        np.add.at(covered, of_app, lasts_us)
     return covered

@@ -21,13 +21,14 @@ def notes_of_run(frames: Mapping[str, pl.DataFrame]) -> list[str]:
 
 def _of_cycles(frames: Mapping[str, pl.DataFrame]) -> list[str]:
     worst = repeats(frames["jobs"], frames["leases"]).filter(pl.col("times") > _TURNS).head(1)
-    leases = frames["leases"].filter(pl.col("ended_by") == "expired")
+    leases, expired = frames["leases"].lazy(), pl.col("ended_by") == "expired"
     notes = []
     for since_s, until_s, times, states in worst.rows():
-        lost = leases.filter(pl.col("end_s").is_between(since_s, until_s))["app_id"].unique().sort()
+        lost = leases.filter(expired, pl.col("end_s").is_between(since_s, until_s))
+        apps = lost.select("app_id").unique().collect().to_series().sort()
         notes.append(
             f"a cycle: with nothing submitted or ended, {states} allocations took turns from "
-            f"{since_s:g} to {until_s:g} s and came back {times} times, between {_named(lost)}"
+            f"{since_s:g} to {until_s:g} s and came back {times} times, between {_named(apps)}"
         )
     return notes
 
