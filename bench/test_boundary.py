@@ -5,6 +5,7 @@ from __future__ import annotations
 import resource
 import subprocess
 import sys
+from copy import deepcopy
 from typing import TYPE_CHECKING
 
 import pytest
@@ -61,7 +62,7 @@ def test_out_of_the_core(meter: Meter, monkeypatch: pytest.MonkeyPatch, jobs: in
 
     def keep(*arguments: object) -> dict[str, object]:
         logs.append(play(*arguments))  # type: ignore[arg-type]
-        return logs[-1]
+        return deepcopy(logs[-1])  # which tables are taken out of
 
     monkeypatch.setattr(_core, "simulate", keep)
     whole = simulate(workload, there, policy="fifo")
@@ -71,7 +72,7 @@ def test_out_of_the_core(meter: Meter, monkeypatch: pytest.MonkeyPatch, jobs: in
         "event log into frames",
         "jobs",
         jobs,
-        lambda: result_frames(dict(logs[0]), workload, there, speeds),
+        lambda: result_frames(deepcopy(logs[0]), workload, there, speeds),
         rounds=5,
     )
     assert frames["jobs"].get_column("end_s").equals(whole.jobs.get_column("end_s"))

@@ -72,6 +72,7 @@ class _BuildInfo(TypedDict):
     policies: list[str]
 
 def build_info() -> _BuildInfo: ...
+def give_back() -> None: ...
 def simulate(
     cluster: Cluster,
     workload: Workload,

@@ -62,11 +62,14 @@ def claims(
     ScenarioError
         `liars` names an app that the workload does not have.
     """
-    error = 1 + settings.bid_error * (2 * _draws(seed, _ERRORS, len(apps)) - 1)
-    work, excess = error.copy(), np.ones(len(apps))
+    truth: npt.NDArray[np.float64] = np.broadcast_to(1.0, len(apps))  # takes no memory
+    error = truth
+    if settings.bid_error:
+        error = 1 + settings.bid_error * (2 * _draws(seed, _ERRORS, len(apps)) - 1)
+    work, excess = error, truth
     lies = _who(apps, settings, seed)
     if settings.liars is not None and not honest:
-        by = 1 + settings.liars.by
+        work, excess, by = work.copy(), excess.copy(), 1 + settings.liars.by
         if settings.liars.term == "slowdown":
             excess[lies] *= by
         else:

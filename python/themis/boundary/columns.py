@@ -22,7 +22,7 @@ from themis.workload.workload import Workload
 if TYPE_CHECKING:
     from themis import _core
 
-__all__ = ["CoreColumns", "jobs_by_app", "workload_columns"]
+__all__ = ["CoreColumns", "first_jobs", "jobs_by_app", "workload_columns"]
 
 Columns = dict[str, npt.NDArray[Any]]
 
@@ -101,13 +101,13 @@ def workload_columns(
     profile = chosen.replace_strict(rows, default=cold, return_dtype=pl.UInt32)
     gang = jobs.get_column("gang_size").to_numpy()
     speeds = job_speeds(jobs, cluster, known.speeds)
-    counts = jobs.group_by("app", maintain_order=True).len().get_column("len")
+    counts = np.diff(first_jobs(workload), append=jobs.height)
     owner, owners = _tenants(workload, tenants or {})
     return CoreColumns(
         apps={
             "arrival_us": _us(apps.get_column("arrival_s")),
             "stopping": apps.get_column("stopping").replace_strict(*_RULES).to_numpy(),
-            "jobs": counts.to_numpy().astype(np.uint32),
+            "jobs": counts.astype(np.uint32),
             "max_gpus": apps.get_column("max_gpus").fill_null(_NO_CAP).to_numpy().astype(np.uint32),
             "target_loss": _numbers(apps.get_column("target_loss")),
             "weight": apps.get_column("weight").to_numpy(),
@@ -181,15 +181,25 @@ def jobs_by_app(workload: Workload) -> pl.DataFrame:
 
     Beside it stand the `gpu_types` of the app. A job without a profile has that of its app.
     """
-    # Jobs stand in the order of their apps, each of which has some: a join on the ids of a million
-    # would take 170 MiB.
-    app = workload.jobs.get_column("app_id").rle_id().cast(pl.Int64).set_sorted()
+    app = _app_of_jobs(workload).cast(pl.Int64).set_sorted()
     of_app = workload.apps.select(pl.col("gpu_types", "profile").gather(app))
     return workload.jobs.with_columns(
         of_app.get_column("gpu_types"),
         app=app,
         profile=pl.coalesce("profile", of_app.get_column("profile")),
     )
+
+
+def first_jobs(workload: Workload) -> npt.NDArray[np.int64]:
+    """Return the row of the first job of each app."""
+    app = _app_of_jobs(workload).to_numpy().view(np.int32)
+    return np.flatnonzero(np.diff(app, prepend=-1))
+
+
+def _app_of_jobs(workload: Workload) -> pl.Series:
+    # Jobs stand in the order of their apps, each of which has some: a join on the ids of a million
+    # would take 170 MiB.
+    return workload.jobs.get_column("app_id").rle_id()
 
 
 def _notes(workload: Workload, gangs: pl.Series, known: Sequence[str]) -> tuple[str, ...]:

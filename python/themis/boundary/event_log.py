@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from themis.boundary.columns import jobs_by_app
+from themis import _core
+from themis.boundary.columns import first_jobs, jobs_by_app
 from themis.boundary.job_speeds import JobSpeeds, allowed_types
 from themis.cluster.capacity import CAUSES
 from themis.cluster.cluster import Cluster
@@ -19,9 +21,14 @@ from themis.workload.workload import Workload
 
 __all__ = ["gpu_time_by_type", "result_frames"]
 
-Columns = Mapping[str, npt.NDArray[Any]]
+Columns = dict[str, npt.NDArray[Any]]
+"""A table of the log, whose columns are taken out as they get their last form."""
 
 _US = 1_000_000.0
+_ROWS_AT_ONCE = 1 << 16
+_LARGE = 1 << 18
+"""So many jobs and leases leave gaps that are worth a look for them."""
+
 
 _PHASES = {
     2: "done",
@@ -31,6 +38,10 @@ _PHASES = {
     7: "rejected",
     8: "failed",
 }
+_COUNTED = ("infeasible", "rejected", "failed")
+"""States of jobs that say how their app ended."""
+
+_AUCTION_COUNTS = ("offered_gpus", "active_apps", "bidders", "winners", "leftover_gpus")
 _CAUSES = {0: "auction", 1: "leftover", 2: "policy", 3: "renewal", 4: "reservation", 5: "shared"}
 _ENDS = {
     0: "job_end",
@@ -63,29 +74,43 @@ def result_frames(
     has_horizon
         Whether what is unfinished was cut off by a horizon; else no policy ever served it.
     """
-    specs = jobs_by_app(workload)
     end_s = log["end_us"] / _US
     cut = "cut off by the horizon" if has_horizon else "the policy never served it"
-    jobs = _jobs(log.pop("jobs"), specs, cluster, speeds, cut)
-    of_apps = jobs.with_columns(specs["app"])
-    return {
-        "apps": _apps(log.pop("apps"), workload.apps, of_apps, end_s, cut),
-        "jobs": jobs,
-        "leases": _leases(log.pop("leases"), workload.apps, cluster),
-        "auctions": _auctions(log.pop("auctions")),
-        "usage": _usage(log.pop("usage")),
-        "capacity": _capacity(log.pop("capacity"), cluster),
+    apps = workload.apps.hstack(_of_jobs(log["jobs"], workload))
+    make: dict[str, Callable[[Columns], pl.DataFrame]] = {
+        "jobs": lambda columns: _jobs(columns, workload, cluster, speeds, cut),
+        "apps": lambda columns: _apps(columns, apps, end_s, cut),
+        "leases": lambda columns: _leases(columns, workload.apps, cluster),
+        "auctions": _auctions,
+        "usage": _usage,
+        "capacity": lambda columns: _capacity(columns, cluster),
     }
+    is_large = len(log["jobs"]["phase"]) + len(log["leases"]["app"]) > _LARGE
+    frames = {}
+    for name, table in make.items():
+        if is_large:
+            _core.give_back()  # what the run left, and columns that have become others
+        frames[name] = table(log.pop(name))
+    return frames
 
 
 def _instants(us: npt.NDArray[np.int64]) -> pl.Series:
     """Seconds; null where the instant never came."""
-    return pl.Series(us / _US).set(pl.Series(us < 0), None)
+    never = us < 0
+    seconds = pl.Series(us / _US)
+    return seconds.set(pl.Series(never), None) if never.any() else seconds
+
+
+def _seconds(us: npt.NDArray[np.float64]) -> pl.Series:
+    """Seconds, in the place of the microseconds."""
+    us /= _US
+    return pl.Series(us)
 
 
 def _numbers(values: npt.NDArray[np.float64]) -> pl.Series:
     """Null where the figure is undefined."""
-    return pl.Series(values).fill_nan(None)
+    numbers = pl.Series(values)
+    return numbers.fill_nan(None) if numbers.is_nan().any() else numbers
 
 
 def _whole(values: npt.NDArray[np.unsignedinteger[Any]]) -> pl.Series:
@@ -96,29 +121,45 @@ def _names(codes: npt.NDArray[Any], names: Mapping[int, str]) -> pl.Series:
     return pl.Series(codes).replace_strict(dict(names), return_dtype=pl.String)
 
 
+def _of_jobs(columns: Columns, workload: Workload) -> pl.DataFrame:
+    """Return of each app how many jobs it has, in all and in some states, and their sums."""
+    phase, first = columns["phase"], first_jobs(workload)
+    found = {"jobs": np.diff(first, append=phase.size)}
+    for code, name in _PHASES.items():
+        if name in _COUNTED:
+            found[name] = np.add.reduceat(phase == code, first, dtype=np.uint32)
+    for name in ("preemptions", "migrations", "failures"):
+        found[name] = np.add.reduceat(columns[name], first, dtype=np.int64)
+    return pl.DataFrame(found)
+
+
 def _jobs(
-    columns: Columns, specs: pl.DataFrame, cluster: Cluster, speeds: JobSpeeds, cut: str
+    columns: Columns, workload: Workload, cluster: Cluster, speeds: JobSpeeds, cut: str
 ) -> pl.DataFrame:
-    state = _names(columns["phase"], _PHASES)
+    take, specs = columns.pop, workload.jobs
     table = specs.select("job_id", "app_id", "submit_s", "gang_size", gpus_max="max_gpus")
     table = table.with_columns(
         gpu_milli=specs.get_column("gpu_milli").fill_null(WHOLE_MILLI),
-        start_s=_instants(columns["start_us"]),
-        end_s=_instants(columns["end_us"]),
-        state=state,
-        gpu_s=pl.Series(columns["gpu_us"] / _US),
-        work_gpu_s=pl.Series(columns["work_gpu_us"] / _US * speeds.fastest),
-        preemptions=pl.Series(columns["preemptions"]),
-        migrations=pl.Series(columns["migrations"]),
-        promised_s=_instants(columns["promised_us"]),
-        failures=pl.Series(columns["failures"]),
-        lost_gpu_s=pl.Series(columns["lost_gpu_us"] / _US),
+        start_s=_instants(take("start_us")),
+        end_s=_instants(take("end_us")),
+        state=_names(take("phase"), _PHASES),
+        gpu_s=_seconds(take("gpu_us")),
+        work_gpu_s=_seconds(take("work_gpu_us")) * pl.Series(speeds.fastest),
+        preemptions=_whole(take("preemptions")),
+        migrations=_whole(take("migrations")),
+        promised_s=_instants(take("promised_us")),
+        failures=_whole(take("failures")),
+        lost_gpu_s=_seconds(take("lost_gpu_us")),
     )
-    told = pl.Series(columns["reasons"], dtype=pl.String).gather(columns["reason"])
-    too_few = ((state == "infeasible") & (told == "")).arg_true()
-    told = told.scatter(too_few, _too_few(specs[too_few], cluster))
-    unfinished = pl.when(pl.col("state") == "unfinished").then(pl.lit(cut))
-    return table.with_columns(reason=pl.when(told != "").then(told).otherwise(unfinished))
+    reasons = [text or None for text in columns["reasons"]]
+    told = pl.Series(reasons, dtype=pl.String).gather(take("reason"))
+    state = pl.col("state")
+    too_few = table.select((state == "infeasible") & told.is_null()).to_series().arg_true()
+    if too_few.len():
+        infeasible = jobs_by_app(workload)[too_few]
+        told = told.scatter(too_few, _too_few(infeasible, cluster))
+    unfinished = pl.when(state == "unfinished").then(pl.lit(cut))
+    return table.with_columns(reason=pl.coalesce(told, unfinished))
 
 
 def _too_few(specs: pl.DataFrame, cluster: Cluster) -> pl.Series:
@@ -145,38 +186,29 @@ def _too_few(specs: pl.DataFrame, cluster: Cluster) -> pl.Series:
     return specs.select(what).to_series()
 
 
-def _apps(
-    columns: Columns, specs: pl.DataFrame, jobs: pl.DataFrame, end_s: float, cut: str
-) -> pl.DataFrame:
-    # Whole numbers only: their sums do not depend on the order of the rows.
-    of_jobs = jobs.group_by("app").agg(
-        pl.len().alias("jobs"),
-        (pl.col("state") == "infeasible").sum().alias("infeasible"),
-        (pl.col("state") == "rejected").sum().alias("rejected"),
-        (pl.col("state") == "failed").sum().alias("failed"),
-        pl.col("preemptions", "migrations", "failures").sum(),
-    )
+def _apps(columns: Columns, specs: pl.DataFrame, end_s: float, cut: str) -> pl.DataFrame:
+    """Make the table of apps from their specs with what their jobs came to."""
+    take = columns.pop
     ended = pl.Series(columns["end_us"] >= 0)
-    table = specs.select("app_id", "user", "tenant", "arrival_s").with_columns(
-        of_jobs.sort("app").drop("app"),
-        first_gpu_s=_instants(columns["first_gpu_us"]),
-        end_s=_instants(columns["end_us"]),
+    sums = ("jobs", *_COUNTED, "preemptions", "migrations", "failures")
+    table = specs.select("app_id", "user", "tenant", "arrival_s", *sums).with_columns(
+        first_gpu_s=_instants(take("first_gpu_us")),
+        end_s=_instants(take("end_us")),
         ended=ended,
-        n_avg=_numbers(columns["n_avg"]),
-        gpus_avg=_numbers(columns["gpus_avg"]),
-        t_id_s=_numbers(columns["t_id_s"]),
-        t_sh_s=_numbers(columns["t_sh_s"]),
-        t_alone_s=_numbers(columns["t_alone_s"]),
-        placement_score=_numbers(columns["placement_score"]),
-        gpu_s=pl.Series(columns["gpu_us"] / _US),
-        useful_gpu_s=pl.Series(columns["useful_gpu_us"] / _US),
-        slowed_gpu_s=pl.Series(columns["slowed_gpu_us"] / _US),
-        switching_gpu_s=pl.Series(columns["switching_gpu_us"] / _US),
-        lost_gpu_s=pl.Series(columns["lost_gpu_us"] / _US),
+        n_avg=_numbers(take("n_avg")),
+        gpus_avg=_numbers(take("gpus_avg")),
+        t_id_s=_numbers(take("t_id_s")),
+        t_sh_s=_numbers(take("t_sh_s")),
+        t_alone_s=_numbers(take("t_alone_s")),
+        placement_score=_numbers(take("placement_score")),
+        gpu_s=_seconds(take("gpu_us")),
+        useful_gpu_s=_seconds(take("useful_gpu_us")),
+        slowed_gpu_s=_seconds(take("slowed_gpu_us")),
+        switching_gpu_s=_seconds(take("switching_gpu_us")),
+        lost_gpu_s=_seconds(take("lost_gpu_us")),
         idle_gpu_s=pl.lit(0.0),
     )
-    dropped = ("t_alone_s", "ended", "infeasible", "rejected", "failed")
-    return _with_rho(table, end_s, cut).drop(dropped)
+    return _with_rho(table, end_s, cut).drop("t_alone_s", "ended", *_COUNTED)
 
 
 def _with_rho(table: pl.DataFrame, end_s: float, cut: str) -> pl.DataFrame:
@@ -226,10 +258,7 @@ def _with_rho(table: pl.DataFrame, end_s: float, cut: str) -> pl.DataFrame:
     )
 
 
-def _leases(
-    columns: dict[str, npt.NDArray[Any]], apps: pl.DataFrame, cluster: Cluster
-) -> pl.DataFrame:
-    """Make the largest table, whose columns go one by one as they get their last form."""
+def _leases(columns: Columns, apps: pl.DataFrame, cluster: Cluster) -> pl.DataFrame:
     take = columns.pop
     rows = len(columns["app"])
     return pl.DataFrame(
@@ -264,25 +293,35 @@ def gpu_time_by_type(
     for kind in cluster.gpu_types:
         machines = cluster.machines.filter(gpu_type=kind)
         gpus = int(machines.get_column("gpus").sum())
-        there = leases.lazy().filter(pl.col("machine").is_in(machines["machine"].implode()))
-        gpu_s = math.fsum(there.select(held).collect().to_series())
+        mine = pl.col("machine").is_in(machines["machine"].implode())
+        parts = (
+            some.filter(mine).select(held).to_series() for some in leases.iter_slices(_ROWS_AT_ONCE)
+        )
+        gpu_s = math.fsum(chain.from_iterable(parts))
         share = gpu_s / (gpus * end_s) if end_s > 0 else None
         found[kind] = {"gpus": gpus, "gpu_s": gpu_s, "utilisation": share}
     return found
 
 
 def _auctions(columns: Columns) -> pl.DataFrame:
-    rows = len(columns["at_us"])
-    ids = pl.int_range(rows, eager=True).cast(pl.String)
-    rest = {name: values for name, values in columns.items() if name != "at_us"}
-    table = pl.DataFrame({"auction_id": ids, "at_s": columns["at_us"] / _US, **rest})
+    take, at_us = columns.pop, columns.pop("at_us")
+    table = pl.DataFrame(
+        {
+            "auction_id": pl.int_range(len(at_us), eager=True).cast(pl.String),
+            "at_s": at_us / _US,
+            **{name: _whole(take(name)) for name in _AUCTION_COUNTS},
+            **columns,
+        }
+    )
     # Infinite where more apps of unbounded rho might have been served: no figure.
     return table.with_columns(gap=pl.when(pl.col("gap").is_finite()).then("gap"))
 
 
 def _usage(columns: Columns) -> pl.DataFrame:
-    rest = {name: values for name, values in columns.items() if name != "at_us"}
-    return pl.DataFrame({"at_s": columns["at_us"] / _US, **rest})
+    take = columns.pop
+    at_s, productive = take("at_us") / _US, take("gpus_productive")
+    counts = {name: _whole(take(name)) for name in list(columns)}
+    return pl.DataFrame({"at_s": at_s, "gpus_productive": productive, **counts})
 
 
 def _capacity(columns: Columns, cluster: Cluster) -> pl.DataFrame:

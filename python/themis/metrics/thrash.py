@@ -198,7 +198,7 @@ def _marks(leases: pl.DataFrame) -> Integers:
     A mark is a hash of app and machine times one of the GPU's index: so that of a lease is a
     difference of two sums, and takes no row for each GPU.
     """
-    most = leases.select((pl.col("gpu_first") + pl.col("gpus")).max()).item() or 0
+    most = sum(leases.select(pl.col("gpu_first", "gpus").max().fill_null(0)).row(0))
     indices = pl.int_range(most, eager=True).hash(0).to_numpy()
     upto = np.concatenate((np.zeros(1, dtype=np.uint64), np.cumsum(indices)))
     marks = np.zeros(leases.height, dtype=np.uint64)

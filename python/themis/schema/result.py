@@ -198,7 +198,7 @@ def _sound(series: pl.Series, name: str) -> pl.Series:
         wrong, expected = ~series.is_finite(), "a finite number or null"
     elif series.name in _NEVER_NULL and series.null_count():
         wrong, expected = series.is_null(), "a value"
-    elif _is_bounded(series.name) and (series.abs() > _MOST).any():
+    elif _is_bounded(series.name) and not series.is_between(-_MOST, _MOST).all():
         wrong, expected = series.abs() > _MOST, f"at most {_MOST:g}"
     if expected:
         row = wrong.arg_true()[0]

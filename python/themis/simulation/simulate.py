@@ -17,6 +17,7 @@ from themis.boundary.columns import workload_columns
 from themis.boundary.event_log import gpu_time_by_type, result_frames
 from themis.cluster.cluster import Cluster
 from themis.errors import AuditError, PolicyError, ScenarioError
+from themis.metrics.completion import APP_STATES, JOB_STATES
 from themis.policies.catalogue import choose_policy
 from themis.policies.driver import PolicyDriver
 from themis.policies.policy import Policy
@@ -139,8 +140,8 @@ def simulate(  # noqa: PLR0913 - the contract's signature
             "weighted_apps": int((workload.apps.get_column("weight") != 1.0).sum()),
             "notes": list(workload.notes),
         },
-        "app_states": _counts(frames["apps"]["state"]),
-        "job_states": _counts(frames["jobs"]["state"]),
+        "app_states": _states(frames["apps"]["state"], APP_STATES),
+        "job_states": _states(frames["jobs"]["state"], JOB_STATES),
         "gpu_types": gpu_time_by_type(frames["leases"], cluster, played.end_s),
         "notes": [
             *played.notes,
@@ -285,6 +286,12 @@ def _checked_seed(seed: object) -> int:
     if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < 2**64:
         raise ScenarioError(f"seed is {seed!r}: expected a whole number from 0 to 2^64 - 1")
     return seed
+
+
+def _states(of_rows: pl.Series, states: tuple[str, ...]) -> dict[str, int]:
+    """Count the states that there are, by name."""
+    counts = {state: int((of_rows == state).sum()) for state in sorted(states)}
+    return {state: count for state, count in counts.items() if count}
 
 
 def _counts(values: pl.Series) -> dict[str, int]:

@@ -8,6 +8,7 @@ mod auction;
 mod cluster;
 mod columns;
 mod errors;
+mod memory;
 mod names;
 mod policy;
 mod simulate;
@@ -23,6 +24,8 @@ mod _core {
     use crate::auction::{clear_auction, open_auction};
     #[pymodule_export]
     use crate::cluster::Cluster;
+    #[pymodule_export]
+    use crate::memory::give_back;
     #[pymodule_export]
     use crate::policy::PolicyOffer;
     #[pymodule_export]
