@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
 from itertools import count
 
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from tests.differential.small import Job, play, spans
 
 RUNS = settings(derandomize=True, deadline=None, max_examples=150)
+NO_WEIGHTS: Mapping[str, int] = {}
 
 
 def easy(gpus: int, jobs: list[Job], factor: int) -> dict[str, float]:
@@ -72,8 +74,10 @@ def test_backfill_is_easy(case: tuple[int, list[Job], int]) -> None:
     assert {job: start for job, (start, _) in spans(result).items()} == easy(gpus, jobs, factor)
 
 
-def shared_ends(jobs: list[Job], until: int, gpus: int = 1) -> dict[str, Fraction]:
-    """Return when jobs end that share GPUs equally, if only those up to `until` come."""
+def shared_ends(
+    jobs: list[Job], until: int, gpus: int = 1, weights: Mapping[str, int] = NO_WEIGHTS
+) -> dict[str, Fraction]:
+    """Return when jobs end that share GPUs by weight, if only those up to `until` come."""
     left = {job.job_id: Fraction(job.work_gpu_s) for job in jobs if job.submit_s <= until}
     most = {job.job_id: job.gpus for job in jobs}
     arrive = {job.job_id: Fraction(job.submit_s) for job in jobs}
@@ -82,7 +86,9 @@ def shared_ends(jobs: list[Job], until: int, gpus: int = 1) -> dict[str, Fractio
     while left:
         here = [name for name in left if arrive[name] <= now]
         later = [arrive[name] for name in left if arrive[name] > now]
-        rate = {name: min(Fraction(gpus, len(here)), Fraction(most[name])) for name in here}
+        weight = {name: weights.get(name, 1) for name in here}
+        parts = {name: Fraction(gpus * weight[name], sum(weight.values())) for name in here}
+        rate = {name: min(parts[name], Fraction(most[name])) for name in here}
         to = min([*later, *(now + left[name] / rate[name] for name in here)])
         for name in here:
             left[name] -= (to - now) * rate[name]
@@ -93,7 +99,9 @@ def shared_ends(jobs: list[Job], until: int, gpus: int = 1) -> dict[str, Fractio
     return ends
 
 
-def fair_sojourn(jobs: list[Job], lease: int) -> dict[str, float]:
+def fair_sojourn(
+    jobs: list[Job], lease: int, weights: Mapping[str, int] = NO_WEIGHTS
+) -> dict[str, float]:
     """Return when each job ends: at each lease end and end of a job the first in shared time."""
     left = {job.job_id: round(job.work_gpu_s) for job in jobs}
     ends: dict[str, float] = {}
@@ -103,7 +111,7 @@ def fair_sojourn(jobs: list[Job], lease: int) -> dict[str, float]:
             return ends
         waiting = [job.job_id for job in jobs if job.submit_s <= now and job.job_id in left]
         if waiting and (holder is None or now % lease == 0):
-            shared = shared_ends(jobs, now)
+            shared = shared_ends(jobs, now, weights=weights)
             arrive = {job.job_id: job.submit_s for job in jobs}
             holder = min(waiting, key=lambda name: (shared[name], arrive[name], name))
         if holder is not None:
@@ -153,6 +161,16 @@ def test_fsp_follows_the_ends_of_equal_shares(jobs: list[Job], lease: int) -> No
     result = play("1x1", jobs, "fsp", lease_s=float(lease))
     ends = {job: end for job, (_, end) in spans(result).items()}
     assert ends == fair_sojourn(jobs, lease)
+
+
+@RUNS
+@given(singles(), st.lists(st.sampled_from([1, 2, 5]), min_size=7, max_size=7))
+def test_fsp_follows_the_ends_of_weighted_shares(jobs: list[Job], weights: list[int]) -> None:
+    given = {job.job_id: weight for job, weight in zip(jobs, weights, strict=False)}
+    floats = {name: float(weight) for name, weight in given.items()}
+    result = play("1x1", jobs, "fsp", lease_s=1.0, weights=floats)
+    ends = {job: end for job, (_, end) in spans(result).items()}
+    assert ends == fair_sojourn(jobs, 1, given)
 
 
 @RUNS

@@ -47,6 +47,26 @@ def test_max_rho_serves_the_app_with_the_larger_share_first() -> None:
     assert figures(result)["b"][:3] == pytest.approx((4 / 3, 80 / 3, 0.75))
 
 
+def test_fsp_follows_the_ends_of_weighted_shares() -> None:
+    # Shared by weight: a has 3/4 until it ends at 20 x 4 / 3; b has done 20 / 3 then and ends at
+    # 30. By halves b would end first, at 20.
+    jobs = [Job("a", 0, 1, 20), Job("b", 0, 1, 10)]
+    assert ends(play("1x1", jobs, "fsp", weights={"a": 3.0})) == {"a": 20, "b": 30}
+    assert ends(play("1x1", jobs, "fsp", weights={"a": 1.5})) == {"a": 30, "b": 10}
+
+
+def test_fsp_follows_the_ends_of_shares_by_tenant() -> None:
+    # x has 3/4 for a and y 1/4 for b and c together: a ends at 20 x 4 / 3. b and c have done 10 / 3
+    # each then, and b ends 2 x 5 / 3 later, at 30. By thirds b would end first, at 15.
+    jobs = [Job("a", 0, 1, 20), Job("b", 0, 1, 5), Job("c", 0, 1, 30)]
+    owners = {"a": "x", "b": "y", "c": "y"}
+    for x in ({"weight": 3.0}, {"guaranteed": 0.5, "weight": 1.0}):
+        shares = {"x": x, "y": {"weight": 1.0}}
+        result = play("1x1", jobs, "fsp", owners=owners, tenants=shares)
+        assert ends(result) == {"a": 20, "b": 25, "c": 55}
+    assert ends(play("1x1", jobs, "fsp", owners=owners)) == {"a": 25, "b": 5, "c": 55}
+
+
 @pytest.mark.parametrize("policy", [policy.name for policy in POLICIES])
 @pytest.mark.parametrize("unit", [1e-9, 0.3, 1e9])
 def test_only_ratios_count(policy: str, unit: float) -> None:
@@ -68,6 +88,6 @@ def test_far_apart_weights_leave_their_mark() -> None:
 
 
 def test_a_weight_changes_no_schedule_that_does_not_ask_for_it() -> None:
-    for policy in ("fifo", "tiresias", "srtf", "fsp"):
+    for policy in ("fifo", "tiresias", "srtf"):
         alike = play("1x4", PAIR, policy, lease_s=10.0)
         assert ends(play("1x4", PAIR, policy, weights=HEAVY, lease_s=10.0)) == ends(alike)

@@ -150,10 +150,10 @@ POLICIES = (
     PolicyInfo(
         "fsp",
         (),
-        "the app that would end first if all shared equally first",
+        "the app that would end first if all had their fair shares first",
         "Friedman and Henderson, SIGMETRICS 2003",
         needs="work submitted, arrivals",
-        optimises="mean completion time, nobody worse off than in equal shares",
+        optimises="mean completion time, nobody worse off than with its fair share",
     ),
     PolicyInfo(
         "slack",

@@ -21,7 +21,7 @@ struct Pool {
 }
 
 /// Contention over time.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Contention(Vec<Pool>);
 
 impl Contention {

@@ -26,6 +26,9 @@ impl Level {
 
     /// Unit-microseconds up to `now`.
     pub(crate) fn area_at(&self, now_us: i64) -> Sum {
+        if now_us == self.since_us {
+            return self.area;
+        }
         self.area.plus_product(self.now, (now_us - self.since_us) as f64)
     }
 

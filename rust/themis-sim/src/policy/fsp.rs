@@ -7,8 +7,8 @@ use crate::plan::Plan;
 use crate::view::View;
 
 /// Beside the cluster a virtual one is played in which each of the N apps there has 1/N of the
-/// GPUs, perfectly placed, up to its demand and no faster than its longest job (the
-/// `demand_capped` ideal time). The app that ends first there goes first here and takes all that
+/// GPUs, or its share by weight and tenant, perfectly placed, up to its demand and no faster than
+/// its longest job (the `demand_capped` ideal time). The app that ends first there goes first here and takes all that
 /// it can use. Ties: earlier arrival, then app id.
 ///
 /// An app stays in the virtual cluster until it ends there, however early it ends here. A job that

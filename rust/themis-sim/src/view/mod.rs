@@ -6,9 +6,10 @@ pub use reports::Candidate;
 
 use std::collections::BTreeSet;
 
+use crate::contention::Contention;
 use crate::seats::WHOLE_MILLI;
 use crate::state::{FairShare, Ideal, Lines, State};
-use crate::workload::{Claim, JobSpec};
+use crate::workload::{AppSpec, Claim, JobSpec};
 use themis_core::app::{Demand, Speeds};
 use themis_core::auction::Rules;
 use themis_core::cluster::{Bundle, FreeSet, Host, Topology};
@@ -109,6 +110,16 @@ impl<'a> View<'a> {
     /// active apps.
     pub fn contention(&self, app: u32) -> f64 {
         self.state.contention.now(&self.state.workload.apps[app as usize])
+    }
+
+    /// What an app was given as.
+    pub(crate) fn app_spec(&self, app: u32) -> &'a AppSpec {
+        &self.state.workload.apps[app as usize]
+    }
+
+    /// How the tenants there are would share, while nobody is active.
+    pub(crate) fn sharing_of_none(&self) -> Contention {
+        Contention::new(&self.state.workload.tenants)
     }
 
     /// When an app arrived.
