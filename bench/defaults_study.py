@@ -65,6 +65,8 @@ class Workload:
     seeds: int
     axis: str | None = None
     values: tuple[float, ...] = ()
+    without: tuple[str, ...] = ()
+    """Choices that would take too long."""
 
     def axes(self) -> dict[str, Sequence[object]]:
         varied: dict[str, Sequence[object]] = {} if self.axis is None else {self.axis: self.values}
@@ -101,7 +103,8 @@ def replayed(arguments: argparse.Namespace) -> Iterator[Workload]:
             "Philly", {"cluster": cluster, "workload": {**trace, "window": window}}, seeds
         )
         if arguments.philly_whole:
-            yield Workload("Philly, whole", {"cluster": cluster, "workload": trace}, 1)
+            whole = {"cluster": cluster, "workload": trace}
+            yield Workload("Philly, whole", whole, 1, without=("lease_mode",))
 
 
 @dataclass(frozen=True)
@@ -135,7 +138,8 @@ def figures(runs: pl.DataFrame) -> str:
 def choices(study: Study, workloads: Sequence[Workload]) -> Iterator[str]:
     default = themis.Settings()
     for key, values in CHOICES.items():
-        played = {one.name: study.runs(one, {key: values}) for one in workloads}
+        fit = (one for one in workloads if key not in one.without)
+        played = {one.name: study.runs(one, {key: values}) for one in fit}
         rows = [
             [
                 f"`{value}`" + (" (default)" if getattr(default, key) == value else ""),
