@@ -70,7 +70,7 @@ def cost_in_core(
         file = Path(folder) / "auction.txt"
         file.write_text("\n".join(_lines(*call)), encoding="ascii")
         printed = output(str(_program()), str(file), str(repeats), solver).split()
-    cpu_ms, peak, objective, bound = map(float, printed)
+    cpu_ms, peak, objective, bound, _ = map(float, printed)
     assert (objective, bound) == (outcome.objective, outcome.upper_bound), "the same auction"
     return outcome, CoreCost(cpu_ms, peak / 2**20)
 

@@ -97,6 +97,7 @@ impl AppState {
                 }
             }
         }
+        patterns.shrink_to_fit();
         patterns
     }
 
@@ -119,7 +120,8 @@ impl AppState {
         let topology = free.shared_topology();
         let mut rates = self.held_rates(&topology);
         let mut parts: Vec<Part> = Vec::new();
-        for (Step { job, gpus }, reach) in shares(pattern, steps) {
+        for (step, reach) in shares(pattern, steps) {
+            let (job, gpus) = (step.job(), step.gpus);
             let state = &self.jobs[job];
             let near = Near { held: &state.held, previous: &state.previous };
             let within = state.within(&topology, reach);
@@ -151,7 +153,7 @@ impl AppState {
                 if gpus > left {
                     return steps;
                 }
-                steps.push(Step { job, gpus });
+                steps.push(Step::new(job, gpus));
                 has += gpus;
                 left -= gpus;
             }
@@ -188,7 +190,7 @@ pub(crate) fn shares(pattern: &Pattern, steps: &[Step]) -> SmallVec<[(Step, Reac
         left -= step.gpus;
         let reach = if at < pattern.near_steps { pattern.near } else { pattern.reach };
         match shares.last_mut() {
-            Some((last, _)) if last.job == step.job => last.gpus += step.gpus,
+            Some((last, _)) if last.job() == step.job() => last.gpus += step.gpus,
             _ => shares.push((*step, reach)),
         }
     }

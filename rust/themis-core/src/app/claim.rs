@@ -5,25 +5,25 @@
 //! it runs fastest, gangs whole, before the next is served. Cost: O(jobs log jobs) an order,
 //! O(localities) a claim.
 
+use smallvec::SmallVec;
+
 use crate::app::{AppState, Job, Stopping, divide};
 use crate::cluster::{Bundle, FreeSet, Locality, Near, Openings, Within, fit};
 
 impl AppState {
     /// The order in which jobs are served.
     pub fn job_order(&self) -> Vec<usize> {
-        let ideal = |job: &Job| divide(job.work_left_gpu_s, job.most());
-        let mut order: Vec<usize> = (0..self.jobs.len()).collect();
-        order.sort_by(|a, b| {
-            let (a_job, b_job) = (&self.jobs[*a], &self.jobs[*b]);
-            let runs = |job: &Job| job.held.is_empty() && job.previous.is_empty();
-            let by_time = match self.stopping {
-                Stopping::All => ideal(b_job).total_cmp(&ideal(a_job)),
-                Stopping::First => ideal(a_job).total_cmp(&ideal(b_job)),
-            };
-            let by_rank = a_job.rank.total_cmp(&b_job.rank);
-            runs(a_job).cmp(&runs(b_job)).then(by_rank).then(by_time).then(a.cmp(b))
+        let key = |at: usize| {
+            let job = &self.jobs[at];
+            let ideal = divide(job.work_left_gpu_s, job.most());
+            let time = if self.stopping == Stopping::All { -ideal } else { ideal };
+            (job.held.is_empty() && job.previous.is_empty(), job.rank, time, at)
+        };
+        let mut order: SmallVec<[_; 16]> = (0..self.jobs.len()).map(key).collect();
+        order.sort_unstable_by(|a, b| {
+            a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)).then(a.2.total_cmp(&b.2)).then(a.3.cmp(&b.3))
         });
-        order
+        order.into_iter().map(|(.., at)| at).collect()
     }
 
     /// One job-sized claim on free GPUs: the next job in order that they help, and its bundle.
@@ -37,7 +37,13 @@ impl AppState {
         if let [_] = self.jobs.as_slice() {
             return claim(0);
         }
-        self.job_order().into_iter().find_map(claim)
+        // Equal jobs, as those of a search, come one after the other: what helps none is seen once.
+        let mut before: Option<&Job> = None;
+        let mut order = self.job_order().into_iter();
+        order.find_map(|job| {
+            let same = before.replace(&self.jobs[job]) == Some(&self.jobs[job]);
+            if same { None } else { claim(job) }
+        })
     }
 
     /// The next job that can have its previous GPUs again, all of them, and these; `None` when no
@@ -110,15 +116,18 @@ impl Job {
         let topology = free.topology();
         let now = topology.locality(&self.held);
         let mut best = (self.rate_on(topology, &self.held), 0, Within::from(Locality::Slot));
-        let levels = || self.profile.distinct_levels().filter(|level| *level >= now);
-        let pools = (0..self.speeds.pools().len() as u8).map(|at| self.pool_at(topology, at));
-        for (pool, level) in pools.flat_map(|pool| levels().map(move |level| (pool, level))) {
-            let within = Within { level, types: pool.types };
-            let gpus = need.min(free_within(free, &self.held, within));
-            let rate = self.rate_at(held + gpus, level) * pool.speed;
-            let faster = rate.total_cmp(&best.0);
-            if gpus > 0 && (faster.is_gt() || faster.is_eq() && gpus < best.1) {
-                best = (rate, gpus, within);
+        for pool in (0..self.speeds.pools().len() as u8).map(|at| self.pool_at(topology, at)) {
+            for level in self.profile.distinct_levels().filter(|level| *level >= now) {
+                let within = Within { level, types: pool.types };
+                let gpus = need.min(free_within(free, &self.held, within));
+                let rate = self.rate_at(held + gpus, level) * pool.speed;
+                let faster = rate.total_cmp(&best.0);
+                if gpus > 0 && (faster.is_gt() || faster.is_eq() && gpus < best.1) {
+                    best = (rate, gpus, within);
+                }
+                if gpus == need {
+                    break; // further apart are no more
+                }
             }
         }
         let previous = &self.previous;

@@ -8,8 +8,19 @@ use crate::cluster::{Chunks, Locality, Openings, Topology, Use, Within};
 /// One more piece of GPUs for a job: its gang, or as much again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Step {
-    pub(crate) job: usize,
+    job: u32,
     pub(crate) gpus: u32,
+}
+
+impl Step {
+    pub(super) fn new(job: usize, gpus: u32) -> Self {
+        Self { job: job as u32, gpus }
+    }
+
+    #[inline]
+    pub(crate) fn job(self) -> usize {
+        self.job as usize
+    }
 }
 
 /// How far a job's GPUs may be apart, in distance and in speed.
@@ -68,12 +79,12 @@ impl Ladder {
         chunks: &Chunks,
         step: Step,
     ) {
-        let offer = openings.to(app.jobs[step.job].needs);
-        if self.current.as_ref().is_none_or(|current| current.job != step.job) {
-            self.current = Some(Current::new(app, offer.topology(), step.job, self.reach.pool));
+        let offer = openings.to(app.jobs[step.job()].needs);
+        if self.current.as_ref().is_none_or(|current| current.job != step.job()) {
+            self.current = Some(Current::new(app, offer.topology(), step.job(), self.reach.pool));
         }
         let Some(at) = &mut self.current else { return };
-        let job = &app.jobs[step.job];
+        let job = &app.jobs[step.job()];
         let (before, now) = (at.gpus, at.gpus + step.gpus);
         let level = if now == 1 { Locality::Slot } else { self.reach.level };
         let level = loosest(job, level).max(at.held_level);
@@ -82,7 +93,7 @@ impl Ladder {
         chunks.grow(&mut self.uses, within, before - at.held, now - at.held);
         at.gpus = now;
         let rate = job.rate_at(now, level) * at.pool.speed;
-        let slower = std::mem::replace(&mut self.rates[step.job], rate);
+        let slower = std::mem::replace(&mut self.rates[step.job()], rate);
         self.pace = match app.stopping {
             Stopping::All => self.pace - slower + rate,
             Stopping::First => app.pace(&self.rates),

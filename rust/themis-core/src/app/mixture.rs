@@ -77,7 +77,7 @@ impl AppState {
     ) {
         let floor = self.log_v_empty();
         for count in (2..=steps.len()).filter(|count| coarse[*count].fits) {
-            let cuts = (1..count).filter(|cut| steps[*cut].job != steps[cut - 1].job);
+            let cuts = (1..count).filter(|cut| steps[*cut].job() != steps[cut - 1].job());
             for cut in cuts.filter(|cut| fine[*cut].fits) {
                 let pace = fine[cut].pace + coarse[count].pace - coarse[cut].pace;
                 let log_v = value.log_v(pace);

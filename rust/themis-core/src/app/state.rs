@@ -71,6 +71,9 @@ impl Job {
     /// GPU-seconds of work a second on a bundle: the pace of min(GPUs, max) / S at the speed of its
     /// slowest GPU, nothing below the gang.
     pub fn rate_on(&self, topology: &Topology, bundle: &Bundle) -> f64 {
+        if bundle.is_empty() {
+            return 0.0;
+        }
         let rate = self.rate_at(bundle.gpus(), topology.locality(bundle));
         if self.speeds.are_alike() {
             return rate;

@@ -129,7 +129,8 @@ impl Bidder {
     ) -> SmallVec<[Ask; 4]> {
         match self {
             Self::App(app) => {
-                let ask = |(Step { job, gpus }, reach)| {
+                let ask = |(step, reach): (Step, Reach)| {
+                    let (job, gpus) = (step.job(), step.gpus);
                     let state = &app.jobs[job];
                     let near = state.held.iter().next().map(|(slot, _)| slot);
                     Ask { job, gpus, within: state.within(topology, reach), near }

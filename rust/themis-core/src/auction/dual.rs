@@ -125,7 +125,7 @@ impl<'a> Market<'a> {
         for (row, asked) in asked.iter().enumerate().take(self.rows) {
             if *asked > self.capacity[row] || prices.rows()[row] > 0.0 {
                 prices.set_row(row, 0.0);
-                let uses = |pattern: &Pattern| pattern.uses.0[row];
+                let uses = |pattern: &Pattern| pattern.uses.of_row(row);
                 let price = self.clear(0..self.bids.len(), uses, self.capacity[row], prices);
                 prices.set_row(row, price);
             }
@@ -195,7 +195,7 @@ impl<'a> Market<'a> {
             let (surplus, chosen) = respond(bid, at, prices);
             value += surplus;
             let Some(pattern) = chosen else { continue };
-            for (asked, amount) in asked.iter_mut().zip(pattern.uses.0) {
+            for (asked, amount) in asked.iter_mut().zip(pattern.uses.rows()) {
                 *asked += f64::from(amount);
             }
         }

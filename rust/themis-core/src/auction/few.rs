@@ -1,51 +1,56 @@
 //! Few bidders: the best allocation, and the best without each winner, found by search.
 //!
-//! Prices of every room make the dual sharp ([`super::menus`]); selections are tried in order of
-//! what they give up at them ([`super::search`]), as far as they pack ([`super::packing`]). Without a
-//! winner the search goes by the same prices and packings; where its steps suffice, what it finds
-//! depends neither on them nor on what the winner reported.
+//! Prices of every room make the dual sharp ([`super::menus`]). A sweep finds a good selection soon
+//! ([`super::sweep`]); then selections are tried in order of what they give up
+//! ([`super::search`]), as far as they pack ([`super::packing`]). Payments go on from there
+//! ([`super::without`]).
 //!
-//! Cost: [`STEPS`] and [`STEPS_OF_PAYMENTS`] at most, counted, never timed. Guarantee: not worse than
-//! what is known; where the steps suffice, the best selection of the patterns bid.
+//! Cost: [`STEPS`] at most, counted, never timed. Guarantee: not worse than what is known; where the
+//! steps suffice, the best selection of the patterns bid.
 
 use std::cmp::Reverse;
 
 use super::Bid;
 use super::bidder::Ask;
 use super::greedy::Greedy;
-use super::menus::{Menus, Way};
+use super::menus::{Menus, Ways};
 use super::packing::Packings;
 use super::prices::Prices;
 use super::search::{Answer, Found, Task, search};
 use super::solution::Solution;
+use super::sweep::sweep;
 use crate::app::{Part, Placed};
 use crate::cluster::{Chunks, FreeSet, Locality, fit, fit_in};
 
-/// Steps of the search for the allocation, and of those for all payments together. One takes some
-/// 0.1 us; with more than [`FULL_EFFORT`] bidders steps take longer, and there are fewer.
+/// Steps of the search for the allocation. One takes some 0.1 us; with more than [`FULL_EFFORT`]
+/// bidders steps take longer, and there are fewer.
 const STEPS: u32 = 60_000;
-const STEPS_OF_PAYMENTS: u32 = 100_000;
-const FULL_EFFORT: u32 = 32;
+const FULL_EFFORT: u32 = 16;
+/// The first of `FIRST` parts of the steps are searched before a sweep: easy auctions need none.
+const FIRST: u32 = 8;
+/// Beginnings of a sweep, fewer with more bidders too.
+const WIDTH: u32 = 32;
 /// Choices times GPUs beyond which an auction is too large: a search begins with a table of as many.
 const MOST_CELLS: usize = 1 << 22;
-/// The first round of a search for all allows for this share of the gap; without a winner, for the
-/// gap with it, or for this much.
+/// The first round of a search for all allows for this share of the gap.
 const FIRST_SHARE: f64 = 1.0 / 64.0;
-const FIRST_LEAST: f64 = 0.01;
 
 /// What is known of an auction of few bidders.
 #[derive(Debug)]
 pub(super) struct Few {
-    menus: Menus,
-    packings: Packings,
-    /// At the prices found: the best surplus of every bidder, and its ways.
-    ways: Vec<(f64, Vec<Way>)>,
-    /// The price of a GPU, and D.
-    price: f64,
-    value: f64,
+    pub(super) menus: Menus,
+    pub(super) packings: Packings,
+    /// Prices of rows and rooms, and D at them.
+    pub(super) prices: Vec<f64>,
+    pub(super) value: f64,
+    /// At these prices: the best surplus of every bidder, and its ways.
+    pub(super) ways: Vec<Ways>,
+    /// No selection is worth more.
+    pub(super) bound: f64,
+    /// GPUs on offer.
+    pub(super) gpus: u32,
     /// D above the best selection known.
-    gap: f64,
-    gpus: u32,
+    pub(super) gap: f64,
     proven: bool,
 }
 
@@ -61,8 +66,8 @@ impl Few {
         let menus = Menus::of(offer, chunks, bids);
         let (prices, value) = menus.priced(menus.prices_of_rows(prices.rows()), known);
         let (packings, gpus) = (Packings::new(&menus.rooms), offer.total());
-        let (ways, price, gap) = (menus.regrets(&prices), prices[0], value - known);
-        Self { menus, packings, ways, price, value, gap, gpus, proven: false }
+        let (ways, gap) = (menus.regrets(&prices), value - known);
+        Self { menus, packings, prices, value, ways, bound: value, gpus, gap, proven: false }
     }
 
     /// Whether no selection is better than the allocation, as far as packings were found.
@@ -79,11 +84,19 @@ impl Few {
         known: Solution,
         thrift: u32,
     ) -> Solution {
-        let objective = known.objective();
-        let first = (self.value - objective) * FIRST_SHARE;
-        let steps = self.effort(STEPS) / thrift;
-        let answer = self.search(None, objective, first, steps);
-        self.gap = self.value - answer.objective;
+        let steps = self.effort(STEPS, FULL_EFFORT) / thrift;
+        let easy = steps / FIRST;
+        let mut answer = self.search_all(known.objective(), easy);
+        let mut bound = answer.objective;
+        if answer.left == 0 {
+            let width = self.effort(WIDTH, FULL_EFFORT) as usize;
+            let (task, packings) = self.task(None, answer.objective, 0.0, steps - easy);
+            let (swept, most) = sweep(&task, packings, width);
+            let last = self.search_all(swept.objective, swept.left);
+            let found = last.found.or(swept.found).or(answer.found);
+            (answer, bound) = (Answer { found, ..last }, most);
+        }
+        (self.gap, self.bound) = (self.value - answer.objective, bound);
         self.proven = answer.left > 0;
         let Some(found) = answer.found else { return known };
         let Some(placed) = self.place(offer, chunks, bids, &found) else {
@@ -110,30 +123,39 @@ impl Few {
         offer.topology().types() == 1 && offer.host().is_empty() && bids.iter().all(has_room)
     }
 
-    /// The best sum of log V without each of these winners in turn, given what the others have with
-    /// it; what one search leaves of its share of the steps serves the next.
-    pub(super) fn without_each(&mut self, winners: &[(usize, f64)]) -> Vec<f64> {
-        let mut left = self.effort(STEPS_OF_PAYMENTS);
-        let without = |(at, (bidder, others)): (usize, &(usize, f64))| {
-            let share = left / (winners.len() - at) as u32;
-            let first = self.gap.max(FIRST_LEAST);
-            let answer = self.search(Some(*bidder), *others, first, share);
-            left = left - share + answer.left;
-            answer.objective
-        };
-        winners.iter().enumerate().map(without).collect()
+    /// Fewer steps with more bidders than so many.
+    pub(super) fn effort(&self, steps: u32, full: u32) -> u32 {
+        steps * full / full.max(self.menus.of.len() as u32)
     }
 
-    fn effort(&self, steps: u32) -> u32 {
-        steps * FULL_EFFORT / FULL_EFFORT.max(self.menus.of.len() as u32)
+    fn search_all(&mut self, known: f64, steps: u32) -> Answer {
+        self.search(None, known, (self.value - known) * FIRST_SHARE, steps)
     }
 
-    fn search(&mut self, without: Option<usize>, known: f64, first: f64, steps: u32) -> Answer {
-        let Self { menus, ways, price, gpus, .. } = self;
-        let (price, gpus) = (*price, *gpus);
+    /// A search at the prices found, of all or without a bidder, for more than is known.
+    pub(super) fn search(
+        &mut self,
+        without: Option<usize>,
+        known: f64,
+        first: f64,
+        steps: u32,
+    ) -> Answer {
+        let (task, packings) = self.task(without, known, first, steps);
+        search(&task, packings)
+    }
+
+    /// What it goes by.
+    pub(super) fn task(
+        &mut self,
+        without: Option<usize>,
+        known: f64,
+        first: f64,
+        steps: u32,
+    ) -> (Task<'_>, &mut Packings) {
+        let Self { menus, ways, prices, gpus, packings, .. } = self;
+        let (price, gpus) = (prices[0], *gpus);
         let value = self.value - without.map_or(0.0, |bidder| ways[bidder].0);
-        let task = Task { menus, ways, price, value, without, known, first, gpus, steps };
-        search(&task, &mut self.packings)
+        (Task { menus, ways, price, value, without, known, first, gpus, steps }, packings)
     }
 
     /// The GPUs of a selection in the rooms of its packing, inner rooms first; `None` where the offer
@@ -186,7 +208,7 @@ impl Few {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::sync::Arc;
 
     use super::super::Bidder;
@@ -195,7 +217,7 @@ mod tests {
     use crate::cluster::{MachineSpec, Topology, TypeSet};
 
     /// Five apps with gangs of one to four on two racks of two machines; by Lehmer's numbers.
-    fn draw(seed: u64) -> (FreeSet, Vec<Bidder>) {
+    pub(in super::super) fn draw(seed: u64) -> (FreeSet, Vec<Bidder>) {
         let mut state = seed * 7_919 + 1;
         let mut below = |limit: u64| {
             state = state * 48_271 % 0x7fff_ffff;
@@ -217,7 +239,11 @@ mod tests {
     }
 
     /// The best sum of log V from nothing, and the search after it.
-    fn solved(offer: &FreeSet, chunks: &Chunks, bids: &[Bid<'_>]) -> (Solution, Few) {
+    pub(in super::super) fn solved(
+        offer: &FreeSet,
+        chunks: &Chunks,
+        bids: &[Bid<'_>],
+    ) -> (Solution, Few) {
         let (known, prices) = (Solution::nothing(bids), Prices::zero(bids.len(), &[]));
         let mut few = Few::new(offer, chunks, bids, &prices, known.objective());
         let best = few.improve(offer, chunks, bids, known, 1);
@@ -260,7 +286,8 @@ mod tests {
             assert!(best.objective() >= few.value - few.gap - 1e-9, "seed {seed}");
             let with: Vec<(usize, f64)> =
                 (0..bids.len()).map(|at| (at, best.objective_of_others(at))).collect();
-            for ((without, _), found) in with.iter().zip(few.without_each(&with)) {
+            let payments = few.without_each((&offer, &bids, &best), &with);
+            for ((without, _), found) in with.iter().zip(payments) {
                 let mut others = bids.clone();
                 others.remove(*without);
                 let anew = solved(&offer, &chunks, &others).1;

@@ -98,12 +98,17 @@ impl<'a> Greedy<'a> {
     }
 
     /// Raises every bidder from where it stands, until nothing more can be had.
-    pub(super) fn fill(mut self) -> Solution {
+    pub(super) fn fill(self) -> Solution {
+        self.fill_without(None)
+    }
+
+    /// The same with a bidder left out.
+    pub(super) fn fill_without(mut self, out: Option<usize>) -> Solution {
         if self.free.total() == 0 {
             return self.solution;
         }
         self.failed.clear();
-        for bidder in 0..self.bids.len() {
+        for bidder in (0..self.bids.len()).filter(|bidder| Some(*bidder) != out) {
             self.queue.extend(self.best_step(bidder));
         }
         while let Some(best) = self.queue.pop() {

@@ -5,7 +5,7 @@
 //! core, settle the difference: the programme finds, for every total change in GPUs, the least sum
 //! of regrets. Without it the marginal bidder would lose its whole last bundle.
 //!
-//! Cost: O(core x patterns of a bidder x window). Guarantee: optimal within the core and window for
+//! Cost: O(core x choices that matter x window), which are a few a bidder. Guarantee: optimal within the core and window for
 //! the GPU row; chunk rows enter by their prices only.
 
 use super::prices::Prices;
@@ -16,6 +16,10 @@ use crate::cluster::Chunks;
 const CORE: usize = 160;
 /// Total change in GPUs that is looked at, both ways.
 const WINDOW: i32 = 128;
+/// Bidders of a part of the core that shows which choices matter.
+const PART: usize = 12;
+/// Sums of logs that differ by less are equal.
+const ROUNDING: f64 = 1e-9;
 
 /// A pattern of each bidder, or nothing.
 pub(super) type Selection = Vec<Option<usize>>;
@@ -128,16 +132,17 @@ impl Table {
     /// For every bidder of the core, the change that it makes (or none) such that no more GPUs are
     /// used than there are, and GPUs at their price less regrets are worth most.
     fn settle(&self) -> Vec<Option<Other>> {
+        let core = self.useful(std::iter::once((None, self.slack)));
         let mut regrets = nobody();
-        let mut taken: Vec<Vec<u8>> = Vec::with_capacity(self.core.len());
-        for hesitant in &self.core {
+        let mut taken: Vec<Vec<u8>> = Vec::with_capacity(core.len());
+        for hesitant in &core {
             let (next, choice) = add_noting(&regrets, hesitant);
             regrets = next;
             taken.push(choice);
         }
-        let mut changes = vec![None; self.core.len()];
+        let mut changes = vec![None; core.len()];
         let Some((mut at, _)) = self.peak(&regrets, self.slack) else { return changes };
-        for (bidder, hesitant) in self.core.iter().enumerate().rev() {
+        for (bidder, hesitant) in core.iter().enumerate().rev() {
             let choice = taken[bidder][at] as usize;
             if choice > 0 {
                 let other = hesitant.others[choice - 1];
@@ -146,6 +151,34 @@ impl Table {
             }
         }
         changes
+    }
+
+    /// The core with those choices only that a best total change may contain: within each of these
+    /// slacks, the bidder beside it left out.
+    ///
+    /// No change is worth more than the slack at the GPUs' price, less its regrets. What a part of
+    /// the core can do alone is worth something, so that the best change regrets no more than the
+    /// difference, and neither does a choice in it. Two parts serve: a bidder is in one at most.
+    fn useful(&self, slacks: impl Iterator<Item = (Option<usize>, i64)>) -> Vec<Hesitant> {
+        let known = |skip: usize| {
+            let part = self.core.iter().take(2 * PART).skip(skip).step_by(2);
+            self.peaks(&part.fold(nobody(), |sum, one| add(&sum, one)))
+        };
+        let parts = [known(0), known(1)];
+        let second = |bidder| {
+            let first = self.core.iter().take(2 * PART).step_by(2);
+            usize::from(first.into_iter().any(|hesitant| Some(hesitant.bidder) == bidder))
+        };
+        let at_most = |(bidder, slack)| {
+            let worth = peak_within(&parts[second(bidder)], slack);
+            self.price * slack as f64 - worth.unwrap_or(f64::NEG_INFINITY)
+        };
+        let most = slacks.map(at_most).fold(0.0, f64::max) + ROUNDING;
+        let pruned = |hesitant: &Hesitant| {
+            let others = hesitant.others.iter().filter(|other| other.regret <= most);
+            Hesitant { bidder: hesitant.bidder, others: others.copied().collect() }
+        };
+        self.core.iter().map(pruned).collect()
     }
 
     /// The best total change within the slack, and what it is worth.
@@ -164,22 +197,33 @@ impl Table {
         best
     }
 
+    /// The worth of the best total change within every slack of the window.
+    fn peaks(&self, regrets: &Regrets) -> Vec<f64> {
+        let mut best = f64::NEG_INFINITY;
+        let worth = |(change, regret): (i32, &f64)| self.price * f64::from(change) - regret;
+        let most = |worth: f64| {
+            best = best.max(worth);
+            best
+        };
+        (-WINDOW..=WINDOW).zip(regrets).map(worth).map(most).collect()
+    }
+
     /// By how much the others are worse off with each of these bidders than without it, in log:
     /// log c, from the table with everybody and the tables that leave one out. `log_v` is the
     /// bidder's value in the selection.
     pub(super) fn log_payments(&self, bidders: &[(usize, f64)]) -> Vec<f64> {
-        let all = self.core.iter().fold(nobody(), |sum, one| add(&sum, one));
-        let Some((_, worth)) = self.peak(&all, self.slack) else { return vec![0.0; bidders.len()] };
+        let slack_without = |bidder: usize| self.slack + i64::from(self.best[bidder].0);
+        let slacks = bidders.iter().map(|(bidder, _)| (Some(*bidder), slack_without(*bidder)));
+        let core = self.useful(slacks.chain([(None, self.slack)]));
+        let all = self.peaks(&core.iter().fold(nobody(), |sum, one| add(&sum, one)));
+        let Some(worth) = peak_within(&all, self.slack) else { return vec![0.0; bidders.len()] };
         let mut without: Vec<Option<f64>> = vec![None; self.best.len()];
-        for (bidder, _) in bidders {
-            let (gpus, _) = self.best[*bidder];
-            without[*bidder] = self.peak(&all, self.slack + i64::from(gpus)).map(|peak| peak.1);
-        }
         let mut wanted = vec![false; self.best.len()];
         for (bidder, _) in bidders {
+            without[*bidder] = peak_within(&all, slack_without(*bidder));
             wanted[*bidder] = true;
         }
-        self.leave_out(0..self.core.len(), &nobody(), &wanted, &mut without);
+        self.leave_out(&core, &nobody(), &wanted, &mut without);
         let payment = |(bidder, log_v): &(usize, f64)| {
             let (gpus, surplus) = self.best[*bidder];
             let rest = without[*bidder].unwrap_or(worth);
@@ -192,26 +236,30 @@ impl Table {
     /// `outside` has everybody outside the part. Halves: O(core log core) additions in all.
     fn leave_out(
         &self,
-        part: std::ops::Range<usize>,
+        part: &[Hesitant],
         outside: &Regrets,
         wanted: &[bool],
         without: &mut [Option<f64>],
     ) {
-        if !self.core[part.clone()].iter().any(|hesitant| wanted[hesitant.bidder]) {
+        if !part.iter().any(|hesitant| wanted[hesitant.bidder]) {
             return;
         }
-        if part.len() == 1 {
-            let bidder = self.core[part.start].bidder;
-            let slack = self.slack + i64::from(self.best[bidder].0);
-            without[bidder] = self.peak(outside, slack).map(|peak| peak.1);
+        if let [one] = part {
+            let slack = self.slack + i64::from(self.best[one.bidder].0);
+            without[one.bidder] = self.peak(outside, slack).map(|peak| peak.1);
             return;
         }
-        let middle = part.start + part.len() / 2;
+        let (left, right) = part.split_at(part.len() / 2);
         let with = |more: &[Hesitant]| more.iter().fold(outside.clone(), |sum, one| add(&sum, one));
-        let (left, right) = (part.start..middle, middle..part.end);
-        self.leave_out(left.clone(), &with(&self.core[right.clone()]), wanted, without);
-        self.leave_out(right, &with(&self.core[left]), wanted, without);
+        self.leave_out(left, &with(right), wanted, without);
+        self.leave_out(right, &with(left), wanted, without);
     }
+}
+
+/// The worth of the best total change within a slack; `None` if none is.
+fn peak_within(peaks: &[f64], slack: i64) -> Option<f64> {
+    let at = usize::try_from(slack + i64::from(WINDOW)).ok()?;
+    Some(peaks[at.min(WIDTH - 1)]).filter(|worth| worth.is_finite())
 }
 
 /// The table of an empty core.

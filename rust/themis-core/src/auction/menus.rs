@@ -34,6 +34,10 @@ pub(super) struct Way {
     pub(super) choice: u32,
 }
 
+/// What the best choice of a bidder is worth above its price, and all of them, those that give up
+/// least first.
+pub(super) type Ways = (f64, Vec<Way>);
+
 /// The choices of every bidder.
 #[derive(Debug)]
 pub(super) struct Menus {
@@ -96,13 +100,12 @@ impl Menus {
         (self.rooms.kinds.iter().map(cost).collect(), paths)
     }
 
-    /// D, and by how much too much is asked for of every row and room.
-    fn evaluate(&self, prices: &[f64], excess: &mut [f64]) -> f64 {
+    /// D over the choices of some bidders, and by how much too much is asked for of every row and room.
+    fn evaluate(&self, menus: &[Vec<Choice>], prices: &[f64], excess: &mut [f64]) -> f64 {
         let (costs, paths) = self.costs(prices);
-        let mut value: f64 =
-            self.there.iter().zip(prices).map(|(there, price)| there * price).sum();
+        let mut value = self.of_everything(prices);
         let mut asked = vec![0_u32; costs.len()];
-        for menu in &self.of {
+        for menu in menus {
             let (mut most, mut best) = (f64::NEG_INFINITY, &menu[0]);
             for choice in menu {
                 let surplus = choice.log_v - choice.cost(&costs);
@@ -120,7 +123,7 @@ impl Menus {
         }
         let (rows, rooms) = excess.split_at_mut(self.rows);
         for (kind, asked) in self.rooms.kinds.iter().zip(asked).filter(|(_, asked)| *asked > 0) {
-            for (row, used) in rows.iter_mut().zip(kind.uses.0) {
+            for (row, used) in rows.iter_mut().zip(kind.uses.rows()) {
                 *row += f64::from(asked * used);
             }
             // Rooms that cost as little share what is asked for.
@@ -138,14 +141,48 @@ impl Menus {
 
     /// Prices of a small D, from these on.
     pub(super) fn priced(&self, start: Vec<f64>, known: f64) -> (Vec<f64>, f64) {
-        let value = self.evaluate(&start, &mut vec![0.0; start.len()]);
+        let value = self.evaluate(&self.of, &start, &mut vec![0.0; start.len()]);
         let allowance = (value - known).max(0.0);
-        descend((start, value), allowance, PACE, |prices, excess| self.evaluate(prices, excess))
+        descend((start, value), allowance, PACE, |prices, excess| {
+            self.evaluate(&self.of, prices, excess)
+        })
+    }
+
+    /// Prices of a smaller D without one bidder, from those of all on, by so many steps: choices of
+    /// the others that give up more than the gap to what is known are not looked at.
+    pub(super) fn priced_without(
+        &self,
+        bidder: usize,
+        (prices, value): (&[f64], f64),
+        ways: &[Ways],
+        known: f64,
+        steps: u32,
+    ) -> (Vec<f64>, f64, Vec<Ways>) {
+        let value = value - ways[bidder].0;
+        let gap = (value - known).max(0.0);
+        let others = (0..self.of.len()).filter(|at| *at != bidder);
+        let near = |at: usize| -> Vec<Choice> {
+            let near = ways[at].1.iter().take_while(|way| way.regret <= gap);
+            near.map(|way| self.of[at][way.choice as usize].clone()).collect()
+        };
+        let menus: Vec<Vec<Choice>> = others.clone().map(near).collect();
+        let pace = Pace { steps, ..PACE };
+        let (prices, _) = descend((prices.to_vec(), value), gap, pace, |prices, excess| {
+            self.evaluate(&menus, prices, excess)
+        });
+        let ways = self.regrets(&prices);
+        let value = self.of_everything(&prices) + others.map(|at| ways[at].0).sum::<f64>();
+        (prices, value, ways)
+    }
+
+    /// The price of all that there is.
+    fn of_everything(&self, prices: &[f64]) -> f64 {
+        self.there.iter().zip(prices).map(|(there, price)| there * price).sum()
     }
 
     /// Of every bidder: what its best choice is worth above its price, and what all give up against
     /// it, least first. Ties: the order of its patterns.
-    pub(super) fn regrets(&self, prices: &[f64]) -> Vec<(f64, Vec<Way>)> {
+    pub(super) fn regrets(&self, prices: &[f64]) -> Vec<Ways> {
         let (costs, _) = self.costs(prices);
         let regrets = |menu: &Vec<Choice>| {
             let surplus = |choice: &Choice| choice.log_v - choice.cost(&costs);

@@ -26,7 +26,9 @@ mod rooms;
 mod search;
 mod solution;
 mod solver;
+mod sweep;
 mod winners;
+mod without;
 
 pub use bidder::{Bidder, Table, TableRow};
 pub use charge::Payment;

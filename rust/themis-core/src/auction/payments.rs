@@ -53,7 +53,7 @@ pub(super) fn hidden_payments(
             let mut few =
                 few.unwrap_or_else(|| Few::new(offer, chunks, bids, prices, known).into());
             let with: Vec<(usize, f64)> = winners.iter().map(|at| (*at, others(at))).collect();
-            let without = few.without_each(&with);
+            let without = few.without_each((offer, bids, solution), &with);
             with.iter().zip(without).map(|((_, with), without)| with - without).collect()
         }
         Without::Again => {

@@ -10,13 +10,13 @@
 
 use std::cmp::Reverse;
 
-use super::menus::{Menus, Way};
+use super::menus::{Menus, Way, Ways};
 use super::packing::Packings;
 
 /// What a round allows for beside the one before.
 const WIDEN: f64 = 4.0;
 /// Gains below this are rounding.
-const LEAST_GAIN: f64 = 1e-9;
+pub(super) const LEAST_GAIN: f64 = 1e-9;
 
 /// A pattern of each bidder, or nothing, and the number of its packing.
 pub(super) type Found = (Vec<Option<usize>>, u32);
@@ -25,7 +25,7 @@ pub(super) type Found = (Vec<Option<usize>>, u32);
 pub(super) struct Task<'a> {
     pub(super) menus: &'a Menus,
     /// The ways of every bidder at the prices, those that give up least first.
-    pub(super) ways: &'a [(f64, Vec<Way>)],
+    pub(super) ways: &'a [Ways],
     /// The price of a GPU.
     pub(super) price: f64,
     /// D at the prices.
@@ -73,22 +73,23 @@ pub(super) fn search(task: &Task<'_>, packings: &mut Packings) -> Answer {
     }
 }
 
-struct Search<'a> {
-    task: &'a Task<'a>,
+/// A search under way.
+pub(super) struct Search<'a> {
+    pub(super) task: &'a Task<'a>,
     packings: &'a mut Packings,
     /// Bidders, those without a choice first, then those with the largest asks.
-    order: Vec<(usize, &'a [Way])>,
+    pub(super) order: Vec<(usize, &'a [Way])>,
     /// What is given up at least by the bidders from each on with so many GPUs left.
-    completion: Vec<Vec<f64>>,
+    pub(super) completion: Vec<Vec<f64>>,
     allowance: f64,
     best: f64,
     found: Option<Found>,
     chosen: Vec<Option<usize>>,
-    left: u32,
+    pub(super) left: u32,
 }
 
 impl<'a> Search<'a> {
-    fn new(
+    pub(super) fn new(
         task: &'a Task<'a>,
         packings: &'a mut Packings,
         before: &Answer,
@@ -128,7 +129,7 @@ impl<'a> Search<'a> {
     }
 
     /// What a better selection may give up at most.
-    fn gap(&self) -> f64 {
+    pub(super) fn gap(&self) -> f64 {
         self.task.value - self.best - LEAST_GAIN
     }
 
@@ -162,7 +163,7 @@ impl<'a> Search<'a> {
     }
 
     /// The packing with the asks of one more choice.
-    fn pack(&mut self, packing: u32, choice: &super::menus::Choice) -> Option<u32> {
+    pub(super) fn pack(&mut self, packing: u32, choice: &super::menus::Choice) -> Option<u32> {
         let before = self.packings.steps;
         let rooms = &self.task.menus.rooms;
         let mut asks = choice.asks.iter().flat_map(|(kind, count)| (0..*count).map(|_| *kind));

@@ -4,7 +4,7 @@ use super::Bid;
 use crate::app::Placed;
 
 /// What each bidder wins.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Solution {
     /// Placed bundles, beside the bids.
     pub(super) wins: Vec<Option<Placed>>,

@@ -14,21 +14,49 @@ use crate::ids::{MachineId, RackId};
 /// Rows at most: GPUs, and chunks of a locality and size, a set of types.
 pub const MAX_ROWS: usize = 12;
 
-/// How much of each row a bundle uses; row 0 counts GPUs.
+/// How much of each row a bundle uses. More than 65,535 chunks of a row count as that many: the
+/// bound holds for uses that are too small, and bids are many, so that their size matters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Use(pub [u32; MAX_ROWS]);
+pub struct Use {
+    gpus: u32,
+    chunks: [u16; MAX_ROWS - 1],
+}
 
 impl Use {
-    /// GPUs.
+    /// GPUs: row 0.
+    #[inline]
     pub fn gpus(&self) -> u32 {
-        self.0[0]
+        self.gpus
+    }
+
+    /// How much of a row.
+    #[inline]
+    pub fn of_row(&self, row: usize) -> u32 {
+        if row == 0 { self.gpus } else { u32::from(self.chunks[row - 1]) }
+    }
+
+    /// How much of each row.
+    #[inline]
+    pub fn rows(&self) -> impl Iterator<Item = u32> + '_ {
+        std::iter::once(self.gpus).chain(self.chunks.iter().copied().map(u32::from))
+    }
+
+    /// This use with more of a row.
+    fn add(&mut self, row: usize, more: u32) {
+        if row == 0 {
+            self.gpus += more;
+        } else {
+            let chunks = &mut self.chunks[row - 1];
+            *chunks = chunks.saturating_add(u16::try_from(more).unwrap_or(u16::MAX));
+        }
     }
 
     /// This use with another added.
     #[must_use]
     pub fn plus(mut self, other: &Self) -> Self {
-        for (mine, theirs) in self.0.iter_mut().zip(other.0) {
-            *mine += theirs;
+        self.gpus += other.gpus;
+        for (mine, theirs) in self.chunks.iter_mut().zip(other.chunks) {
+            *mine = mine.saturating_add(theirs);
         }
         self
     }
@@ -36,8 +64,9 @@ impl Use {
     /// This use less a part of it.
     #[must_use]
     pub fn minus(mut self, part: &Self) -> Self {
-        for (mine, theirs) in self.0.iter_mut().zip(part.0) {
-            *mine -= theirs;
+        self.gpus -= part.gpus;
+        for (mine, theirs) in self.chunks.iter_mut().zip(part.chunks) {
+            *mine = mine.saturating_sub(theirs);
         }
         self
     }
@@ -45,10 +74,10 @@ impl Use {
     /// What it costs at a price a row; rows beyond the last price are free.
     #[inline]
     pub fn cost(&self, prices: &[f64]) -> f64 {
-        let mut cost = 0.0;
-        for (amount, price) in self.0.iter().zip(prices) {
-            // Signed numbers convert several at a time; no cluster has 2^31 GPUs.
-            cost += f64::from(*amount as i32) * price;
+        let Some((price, prices)) = prices.split_first() else { return 0.0 };
+        let mut cost = f64::from(self.gpus) * price;
+        for (amount, price) in self.chunks.iter().zip(prices) {
+            cost += f64::from(*amount) * price;
         }
         cost
     }
@@ -168,7 +197,7 @@ impl Chunks {
     /// What a bundle of given GPUs uses: chunks of the parts that it takes from.
     pub fn of_bundle(&self, topology: &Topology, bundle: &Bundle) -> Use {
         let mut uses = Use::default();
-        for (Row { types, level, size }, amount) in self.rows.iter().zip(&mut uses.0) {
+        for (at, Row { types, level, size }) in self.rows.iter().enumerate() {
             let of_types = |slot| types.has(topology.type_of(topology.machine_of(slot)));
             let mut parts: Vec<(u32, u32)> = bundle
                 .iter()
@@ -177,7 +206,7 @@ impl Chunks {
                 .collect();
             parts.sort_unstable();
             for same in parts.chunk_by(|a, b| a.0 == b.0) {
-                *amount += same.iter().map(|(_, gpus)| gpus).sum::<u32>() / size;
+                uses.add(at, same.iter().map(|(_, gpus)| gpus).sum::<u32>() / size);
             }
         }
         uses
@@ -185,9 +214,9 @@ impl Chunks {
 
     /// Counts in that a job's bundle within one part grows from `from` to `to` GPUs.
     pub fn grow(&self, uses: &mut Use, within: Within, from: u32, to: u32) {
-        for (row, amount) in self.rows.iter().zip(&mut uses.0) {
+        for (at, row) in self.rows.iter().enumerate() {
             if within.level <= row.level && row.types.includes(within.types) {
-                *amount += to / row.size - from / row.size;
+                uses.add(at, to / row.size - from / row.size);
             }
         }
     }
@@ -221,6 +250,20 @@ mod tests {
         chunks.grow(&mut uses, Locality::Machine.into(), 0, 5);
         chunks.grow(&mut uses, Locality::Cluster.into(), 5, 6);
         assert_eq!(uses.gpus(), 6);
-        assert_eq!(uses.0.iter().sum::<u32>(), 6 + 1 + 1 + 2);
+        assert_eq!(uses.rows().sum::<u32>(), 6 + 1 + 1 + 2);
+    }
+
+    #[test]
+    fn chunks_beyond_16_bits_count_as_fewer_and_gpus_do_not() {
+        let spec = MachineSpec { rack: 0, gpus: 200_000, slot_gpus: 200_000 };
+        let offer = FreeSet::full(Arc::new(Topology::new(&[spec]).expect("valid")));
+        let row = |level, size| Row { types: TypeSet::ALL, level, size };
+        let rows = vec![row(Locality::Cluster, 1), row(Locality::Machine, 2)];
+        let chunks = Chunks { rows, ..Chunks::of(&offer, &[], &[]) };
+        let mut uses = Use::default();
+        chunks.grow(&mut uses, Locality::Machine.into(), 0, 200_000);
+        assert_eq!((uses.of_row(0), uses.of_row(1)), (200_000, 65_535));
+        assert_eq!(uses.plus(&uses).of_row(1), 65_535);
+        assert!((uses.cost(&[1.0, 0.0]) - 200_000.0).abs() < 1e-9);
     }
 }

@@ -5,6 +5,9 @@ use std::sync::Arc;
 use crate::cluster::{Bundle, Host, Topology, TypeSet, Within};
 use crate::ids::{MachineId, RackId, SlotId};
 
+/// Racks that are looked through one by one.
+const FEW_RACKS: usize = 64;
+
 /// Free GPUs a slot, machine and rack, and how many of them each tenant may still take.
 ///
 /// Taking and giving cost O(slots of the bundle); finding the best-fitting slot or machine costs
@@ -15,6 +18,8 @@ pub struct FreeSet {
     slots: Buckets,
     machines: Buckets,
     racks: Vec<u32>,
+    /// Of racks that are many ([`FreeSet::indexes_racks`]), whatever their types.
+    racks_by_free: Option<Buckets>,
     /// Type by type, all racks; of one type, nothing.
     racks_of_type: Vec<u32>,
     total: u32,
@@ -30,17 +35,20 @@ pub struct FreeSet {
 impl FreeSet {
     /// A set with nothing free.
     pub fn empty(topology: Arc<Topology>) -> Self {
-        use super::Locality::{Machine, Slot};
+        use super::Locality::{Machine, Rack, Slot};
         let types = topology.types();
         let slots = Buckets::new(topology.slots(), topology.largest(Slot), types);
         let machines = Buckets::new(topology.machines(), topology.largest(Machine), types);
         let racks = vec![0; topology.racks()];
+        let indexed = Self::indexes_racks(&topology);
+        let racks_by_free = indexed.then(|| Buckets::new(racks.len(), topology.largest(Rack), 1));
         let racks_of_type = if types > 1 { racks.repeat(types) } else { Vec::new() };
         let (rooms, host) = (Vec::new(), topology.host().to_vec());
         Self {
             slots,
             machines,
             racks,
+            racks_by_free,
             racks_of_type,
             total: 0,
             rooms,
@@ -48,6 +56,13 @@ impl FreeSet {
             narrowed: false,
             topology,
         }
+    }
+
+    /// Whether racks are worth an index: more than are soon seen through, and none so large that the
+    /// index would outgrow the rest of the set.
+    fn indexes_racks(topology: &Topology) -> bool {
+        let largest = topology.largest(super::Locality::Rack) as usize;
+        topology.racks() > FEW_RACKS && largest * topology.racks() / 64 <= 4 * topology.slots()
     }
 
     /// A set with every GPU of the cluster free.
@@ -229,7 +244,7 @@ impl FreeSet {
         }
         self.slots.set(slot.index(), gpu_type, gpus);
         self.machines.set(machine.index(), gpu_type, self.machine(machine) - before + gpus);
-        self.racks[rack.index()] = self.racks[rack.index()] - before + gpus;
+        self.set_rack(rack, self.racks[rack.index()] - before + gpus);
         self.total = self.total - before + gpus;
     }
 
@@ -242,12 +257,19 @@ impl FreeSet {
         }
         let fewer = self.machine(machine) - gpus;
         self.machines.set(machine.index(), gpu_type, gpus);
-        let rack = self.topology.rack_of(machine).index();
-        self.racks[rack] -= fewer;
+        let rack = self.topology.rack_of(machine);
+        self.set_rack(rack, self.racks[rack.index()] - fewer);
         if !self.racks_of_type.is_empty() {
-            self.racks_of_type[gpu_type * self.racks.len() + rack] -= fewer;
+            self.racks_of_type[gpu_type * self.racks.len() + rack.index()] -= fewer;
         }
         self.total -= fewer;
+    }
+
+    fn set_rack(&mut self, rack: RackId, gpus: u32) {
+        self.racks[rack.index()] = gpus;
+        if let Some(racks) = &mut self.racks_by_free {
+            racks.set(rack.index(), 0, gpus);
+        }
     }
 
     /// Every free GPU as one bundle.
@@ -268,6 +290,9 @@ impl FreeSet {
 
     /// The rack with the fewest free GPUs of some types that still has `gpus`; ties: lowest rack.
     pub fn tightest_rack(&self, gpus: u32, types: TypeSet) -> Option<RackId> {
+        if let (Some(racks), TypeSet::ALL) = (&self.racks_by_free, types) {
+            return racks.tightest(gpus, types).map(|rack| RackId(rack as u32));
+        }
         let racks = (0..self.topology.racks() as u32).map(RackId);
         let fitting = racks.map(|rack| (self.rack(rack, types), rack));
         let fitting = fitting.filter(|(free, _)| *free >= gpus);
@@ -276,11 +301,16 @@ impl FreeSet {
 
     /// Most free GPUs of some types within one part of this locality.
     pub fn largest(&self, level: super::Locality, types: TypeSet) -> u32 {
-        let racks = (0..self.topology.racks() as u32).map(RackId);
         match level {
             super::Locality::Slot => self.slots.largest(types),
             super::Locality::Machine => self.machines.largest(types),
-            super::Locality::Rack => racks.map(|rack| self.rack(rack, types)).max().unwrap_or(0),
+            super::Locality::Rack => match &self.racks_by_free {
+                Some(racks) if types == TypeSet::ALL => racks.largest(types),
+                _ => {
+                    let racks = (0..self.topology.racks() as u32).map(RackId);
+                    racks.map(|rack| self.rack(rack, types)).max().unwrap_or(0)
+                }
+            },
             super::Locality::Cluster => self.total_of(types),
         }
     }
