@@ -38,6 +38,8 @@ def tenant_table(apps: pl.DataFrame) -> pl.DataFrame:
         of that of all apps, rho of finished apps (bounds left out), and the mean completion time of
         those that are done; null where there is none.
     """
+    # Alone, since its parts are copies.
+    apps = apps.select("tenant", "state", "gpu_s", "rho", "rho_is_bound", "completion_s")
     all_gpu_s = exact_sum(present(apps.get_column("gpu_s")))
     rows = []
     for (tenant,), mine in apps.partition_by("tenant", as_dict=True).items():
