@@ -9,11 +9,12 @@ from dataclasses import replace
 
 import pytest
 from tests.differential.conftest import Key, Reference
-from tests.differential.small_auctions import random_offer, random_state
+from tests.differential.small_auctions import random_mid_auction, random_offer, random_state
 
 from themis import AppState, Bid, ScenarioError, clear_auction
 
 CLOSE = 1e-9
+CLOSE_TO_PROGRAM = 1e-6
 Types = Mapping[int | str, str]
 
 
@@ -95,6 +96,55 @@ def test_no_allocation_beats_the_bound_and_the_solver_is_near(batch: int, solver
     if solver == "prices":
         assert sum(gap < CLOSE for gap in off) / len(off) >= 0.9
         assert sum(off) / len(off) <= 0.02
+
+
+@pytest.mark.parametrize("batch", range(4))
+def test_the_integer_program_finds_the_best_of_all_allocations(batch: int) -> None:
+    pytest.importorskip("highspy")
+    of_two = 0
+    for seed in range(batch * 50, (batch + 1) * 50):
+        offer, bids, types = random_typed(random.Random(seed))  # noqa: S311 - draws an instance
+        if not bids:
+            continue
+        outcome = clear_auction(offer, bids, "none", gpu_types=types, solver="milp")
+        best = TypedReference(types).optimum(bids, offer)
+        assert outcome.objective == pytest.approx(best, abs=1e-6), seed
+        of_two += len(set(types.values())) > 1
+    assert of_two > 10
+
+
+# docs/auction.md states these figures.
+def test_the_usual_solver_is_near_the_integer_program() -> None:
+    pytest.importorskip("highspy")
+    short, errors = [], []
+    for seed in range(60):
+        offer, bids, types = random_mid_typed(random.Random(seed))  # noqa: S311 - an instance
+        usual = clear_auction(offer, bids, "none", gpu_types=types)
+        exact = clear_auction(offer, bids, "none", gpu_types=types, solver="milp")
+        assert usual.objective <= exact.objective + CLOSE_TO_PROGRAM, seed
+        assert usual.upper_bound >= exact.objective - CLOSE_TO_PROGRAM, seed
+        short.append(math.expm1((exact.objective - usual.objective) / len(bids)))
+        if short[-1] < CLOSE_TO_PROGRAM:
+            both = usual.winners.join(exact.payments, on="app_id")
+            errors += [abs(c - best) for c, best in both.select("c", "c_right").iter_rows()]
+    assert sum(gap < CLOSE_TO_PROGRAM for gap in short) / len(short) >= 0.6
+    assert sum(short) / len(short) <= 0.02
+    assert sum(errors) / len(errors) <= 0.03
+
+
+def random_mid_typed(rng: random.Random) -> tuple[dict[Key, int], list[AppState], Types]:
+    """Three to seven apps on two to six machines of two types."""
+    offer, bids = random_mid_auction(rng)
+    machines = {key[1]: rng.choice("ab") for key in offer}
+    machines |= {100: "a", 107: "b"}
+    apps = []
+    for app in bids:
+        assert isinstance(app, AppState)
+        near = {key: gpus for key, gpus in app.held.items() if machines[key[1]] == "a"}
+        speeds = {"a": rng.choice([1.0, 2.0]), "b": rng.choice([0.5, 1.0, 3.0])}
+        apps.append(replace(app, held=near, speeds=speeds, mixes_types=rng.random() < 0.8))
+    used = {key[1] for key in offer} | {key[1] for app in apps for key in app.held}
+    return offer, apps, {machine: kind for machine, kind in machines.items() if machine in used}
 
 
 @pytest.mark.parametrize("payment", ["lottery", "lease", "gpus", "gpus_random", "none"])
@@ -184,7 +234,5 @@ def test_types_are_checked() -> None:
         clear_auction(offer, [app], gpu_types={7: "a"})
     with pytest.raises(ScenarioError, match="machine 0 is 3: expected a type's name"):
         clear_auction(offer, [app], gpu_types={0: 3})  # type: ignore[dict-item]
-    with pytest.raises(ScenarioError, match="solver is 'milp', but there are GPU types a, b"):
-        clear_auction(offer, [app], gpu_types={0: "a", 1: "b"}, solver="milp")
     with pytest.raises(ScenarioError, match="speed on 'a' is -1"):
         replace(app, speeds={"a": -1})

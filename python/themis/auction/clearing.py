@@ -115,16 +115,18 @@ def _clear_exactly(
     from themis.auction.milp import solve_program  # noqa: PLC0415 - an optional extra
     from themis.auction.program import build_program  # noqa: PLC0415 - with it
 
-    if len(numbering.gpu_types) > 1:
-        raise ScenarioError(
-            f"solver is 'milp', but there are GPU types {', '.join(numbering.gpu_types)}: "
-            "expected one; solver 'prices' takes any"
-        )
-    slots = [(rack, machine, free) for rack, machine, free, _ in numbering.slots]
     core_rules = {**rules, "solver": "prices"}  # it has no say
-    facts = _core.open_auction(numbering.slots, core_bids, core_rules)
+    opened = _core.open_auction(numbering.slots, core_bids, core_rules)
+    facts = [
+        {
+            **fact,
+            **(core_bid["state"] or {}),
+            "held": fact["held"],
+        }  # job by job, as the core has it
+        for fact, core_bid in zip(opened, core_bids, strict=True)
+    ]
     program = build_program(
-        slots,
+        numbering.slots,
         [
             replace(bid, work_left_s=core_bid["state"]["work_left_s"])
             if isinstance(bid, AppState)

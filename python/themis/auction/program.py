@@ -3,12 +3,14 @@
 A job that wins GPUs is given a *place*: a slot, machine, rack or the whole offer, at whose slowdown
 it runs. Places nest, so that the jobs fit on the GPUs if and only if, for every place, those in it
 and in the places inside it ask for no more GPUs than it has free: one row a place, and no variable
-a GPU. What GPUs are worth is worked out here from the app's state (paper, Eq. 1) and not asked of
-the core, since this program is there to check the core.
+a GPU. Every GPU type has places of its own: what a job wins in a rack, or anywhere, says how many
+GPUs of each, and the slowest type sets the pace. What GPUs are worth is worked out here from the
+app's state (paper, Eq. 1) and not asked of the core, since this program is there to check the core.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,12 +29,16 @@ Counts = Sequence[tuple[int, int]]
 
 @dataclass(frozen=True)
 class Place:
-    """A slot, a machine, a rack or the whole offer.
+    """The GPUs of one type in a slot, a machine, a rack or the whole offer.
 
     Parameters
     ----------
     level
         0 slot, 1 machine, 2 rack, 3 the whole offer.
+    part
+        Numbers of the rack, the machine and the slot, as far as it lies in one.
+    gpu_type
+        Number of the type.
     free
         GPUs on offer in it.
     slots
@@ -42,6 +48,8 @@ class Place:
     """
 
     level: int
+    part: tuple[int, ...]
+    gpu_type: int
     free: int
     slots: frozenset[int]
     around: tuple[int, ...]
@@ -53,51 +61,64 @@ class Places(tuple[Place, ...]):
     __slots__ = ()
 
     @classmethod
-    def of(cls, slots: Sequence[tuple[int, int, int]]) -> Places:
-        """Return the places of slots, given as (rack number, machine number, free GPUs).
+    def of(cls, slots: Sequence[tuple[int, int, int, int]]) -> Places:
+        """Return the places of slots, given as (rack number, machine number, free GPUs, type).
 
         Numbers of racks and machines never fall from one slot to the next.
         """
-        groups: dict[tuple[int, ...], set[int]] = {}
-        for slot, (rack, machine, _) in enumerate(slots):
+        groups: dict[tuple[tuple[int, ...], int], set[int]] = {}
+        for slot, (rack, machine, _, gpu_type) in enumerate(slots):
             for length in range(_WHOLE_OFFER + 1):
-                groups.setdefault((rack, machine, slot)[:length], set()).add(slot)
-        keys = sorted(groups, key=lambda key: (-len(key), key))
+                groups.setdefault(((rack, machine, slot)[:length], gpu_type), set()).add(slot)
+        keys = sorted(groups, key=lambda key: (-len(key[0]), key))
         number = {key: at for at, key in enumerate(keys)}
         return cls(
             Place(
-                level=_WHOLE_OFFER - len(key),
-                free=sum(slots[slot][2] for slot in groups[key]),
-                slots=frozenset(groups[key]),
-                around=tuple(number[key[:length]] for length in range(len(key), -1, -1)),
+                level=_WHOLE_OFFER - len(part),
+                part=part,
+                gpu_type=gpu_type,
+                free=sum(slots[slot][2] for slot in groups[part, gpu_type]),
+                slots=frozenset(groups[part, gpu_type]),
+                around=tuple(number[part[:n], gpu_type] for n in range(len(part), -1, -1)),
             )
-            for key in keys
+            for part, gpu_type in keys
         )
 
+    def parts(self, held: Mapping[int, int]) -> Iterator[tuple[int, ...]]:
+        """Yield the parts with all these slots, smaller ones first: a place for every type."""
+        for _, same in itertools.groupby(range(len(self)), key=lambda at: self[at].part):
+            numbers = tuple(same)
+            if held.keys() <= frozenset().union(*(self[at].slots for at in numbers)):
+                yield numbers
+
     def locality(self, held: Mapping[int, int]) -> int:
-        """Return the level of the smallest place with all these slots."""
-        return min(place.level for place in self if held.keys() <= place.slots)
+        """Return the level of the smallest part with all these slots."""
+        return min(self[numbers[0]].level for numbers in self.parts(held))
 
-    def useful(self, held: Mapping[int, int], slowdowns: Sequence[float]) -> Iterator[int]:
-        """Yield the places where a job that holds these GPUs may win more.
+    def types(self, held: Mapping[int, int]) -> frozenset[int]:
+        """Return the types of these slots."""
+        return frozenset(self[slot].gpu_type for slot in held)
 
-        Left out are places that lie in another one as fast, and those that have no GPU on offer
-        beside those of a faster place inside.
+    def useful(
+        self, held: Mapping[int, int], slowdowns: Sequence[float]
+    ) -> Iterator[tuple[int, ...]]:
+        """Yield the parts where a job that holds these GPUs may win more.
+
+        Left out are parts that lie in another one as fast, and those that have no GPU on offer
+        beside those of a faster part inside.
         """
-        fast = [
-            at
-            for at, place in enumerate(self)
-            if place.free
-            and held.keys() <= place.slots
-            and (place.level == _WHOLE_OFFER or slowdowns[place.level] < slowdowns[place.level + 1])
-        ]
-        matched = {
-            other
-            for at in fast
-            for other in self[at].around[1:]
-            if self[other].free == self[at].free
-        }
-        return (at for at in fast if at not in matched)
+        free: dict[tuple[int, ...], int] = {}
+        for numbers in self.parts(held):
+            level, part = self[numbers[0]].level, self[numbers[0]].part
+            free[part] = sum(self[at].free for at in numbers)
+            fast = level == _WHOLE_OFFER or slowdowns[level] < slowdowns[level + 1]
+            inside = (
+                gpus for other, gpus in free.items() if other[: len(part)] == part and other != part
+            )
+            if free[part] and fast and free[part] not in inside:
+                yield numbers
+            elif not fast:
+                del free[part]
 
 
 @dataclass(frozen=True)
@@ -182,7 +203,7 @@ class Program:
 
 
 def build_program(
-    slots: Sequence[tuple[int, int, int]],
+    slots: Sequence[tuple[int, int, int, int]],
     bids: Sequence[AppState | Sequence[tuple[Counts, float]]],
     facts: Sequence[Mapping[str, Any]],
 ) -> Program:
@@ -191,11 +212,12 @@ def build_program(
     Parameters
     ----------
     slots
-        (rack number, machine number, free GPUs), as the core takes them.
+        (rack number, machine number, free GPUs, GPU type), as the core takes them.
     bids
         App states, and the rows of tables: (slot number, GPUs) pairs and rho.
     facts
-        What the core knows of each bidder: visible, log_v_empty, and held: GPUs job by job.
+        What the core knows of each bidder: visible, log_v_empty, and held: GPUs job by job; of an
+        app, speeds by type (0: it may not run there) and whether one of its jobs mixes types.
     """
     program = Program(Places.of(slots))
     for at, (bid, fact) in enumerate(zip(bids, facts, strict=True)):
@@ -216,36 +238,71 @@ def _add_app(program: Program, at: int, app: AppState, fact: Mapping[str, Any]) 
     groups: dict[tuple[tuple[int, int], ...], list[int]] = {}
     for job, held in enumerate(fact["held"]):
         groups.setdefault(tuple(held), []).append(job)
-    rates = [_rate(app, dict(held), 0, program.places.locality(dict(held))) for held in groups]
-    base = sum(rate * len(jobs) for rate, jobs in zip(rates, groups.values(), strict=True))
+    wins = [_Wins(program.places, app, dict(held), fact) for held in groups]
+    base = sum(of.now * len(jobs) for of, jobs in zip(wins, groups.values(), strict=True))
     curve = Curve(app, base, fact["log_v_empty"]) if app.jobs > 1 else None
     program.bidders[at] = Bidder(tuple(map(tuple, groups.values())), curve)
-    for group, (held, now) in enumerate(zip(groups, rates, strict=True)):
-        for place, gpus in _wins(program.places, app, dict(held)):
-            rate = _rate(app, dict(held), gpus, program.places[place].level)
+    for group, of in enumerate(wins):
+        for gpus, rate in of.all():
             if curve:
-                useful, worth = rate > now, {"rate": rate - now}
+                useful, worth = rate > of.now, {"rate": rate - of.now}
             else:
                 gain = _log_v(_rho(app, rate)) - fact["log_v_empty"]
                 useful, worth = gain > 0, {"gain": gain}
             if useful:
-                program.choices.append(Choice(at, group, ((place, gpus),), **worth))
+                program.choices.append(Choice(at, group, gpus, **worth))
 
 
-def _wins(places: Places, app: AppState, held: Mapping[int, int]) -> Iterator[tuple[int, int]]:
-    """Yield (place, GPUs): what completes the job's gang, and whole gangs more, up to its cap."""
-    has, most = sum(held.values()), app.max_gpus // app.jobs
-    counts, total = [], has
-    while total < most:
-        total = min(most, max(app.gang_size, total + app.gang_size * (total >= app.gang_size)))
-        counts.append(total - has)
-    for place in places.useful(held, app.slowdowns()):
-        yield from ((place, gpus) for gpus in counts if gpus <= places[place].free)
+class _Wins:
+    """What a job that holds these GPUs may win."""
 
+    def __init__(
+        self, places: Places, app: AppState, held: Mapping[int, int], fact: Mapping[str, Any]
+    ) -> None:
+        self.places, self.app, self.held = places, app, held
+        fastest = max(fact["speeds"], default=0.0) or 1.0
+        self.speeds: list[float] = [speed / fastest for speed in fact["speeds"]]
+        self.mixes: bool = fact["mixes"]
+        self.now = self.rate({}, places.locality(held))
 
-def _rate(app: AppState, held: Mapping[int, int], won: int, level: int) -> float:
-    gpus = sum(held.values()) + won
-    return gpus / app.slowdowns()[level] if gpus >= app.gang_size else 0.0
+    def rate(self, won: Mapping[int, int], level: int) -> float:
+        """Return the work a second with GPUs won of some places, all within a level."""
+        gpus = sum(self.held.values()) + sum(won.values())
+        types = self.places.types(self.held) | {self.places[at].gpu_type for at in won}
+        if not types or gpus < self.app.gang_size or (len(types) > 1 and not self.mixes):
+            return 0.0
+        speed: float = min(self.speeds[gpu_type] for gpu_type in types)
+        return gpus * speed / self.app.slowdowns()[level]
+
+    def all(self) -> Iterator[tuple[tuple[tuple[int, int], ...], float]]:
+        """Yield (place, GPUs) pairs and the rate with them.
+
+        In all what completes the job's gang, and whole gangs more, up to its cap.
+        """
+        has, most = sum(self.held.values()), self.app.max_gpus // self.app.jobs
+        counts, total = [], has
+        while total < most:
+            more = self.app.gang_size * (total >= self.app.gang_size)
+            total = min(most, max(self.app.gang_size, total + more))
+            counts.append(total - has)
+        for numbers in self.places.useful(self.held, self.app.slowdowns()):
+            open_to = [at for at in numbers if self.speeds[self.places[at].gpu_type] > 0]
+            level = self.places[numbers[0]].level
+            for gpus in counts:
+                for won in self.divided(gpus, open_to):
+                    rate = self.rate(dict(won), level)
+                    if rate > 0:
+                        yield won, rate
+
+    def divided(self, gpus: int, numbers: Sequence[int]) -> Iterator[tuple[tuple[int, int], ...]]:
+        """Yield all ways to take so many GPUs of some places."""
+        if not gpus:
+            yield ()
+        elif numbers:
+            first, *rest = numbers
+            for taken in range(min(gpus, self.places[first].free), -1, -1):
+                for others in self.divided(gpus - taken, rest):
+                    yield (((first, taken), *others)) if taken else others
 
 
 def _rho(app: AppState, rate: float) -> float:
