@@ -402,6 +402,18 @@ def test_many_combinations_are_rows_and_only_telling_ones_are_drawn(
     effects = [svg for svg in page.all("svg") if "by axis" in str(svg["aria-label"])]
     assert len(effects) == 4
     assert len(html) < 2_000_000
+    assert "<h1>Themis: 30 combinations compared</h1>" in html
+
+
+def test_of_many_policies_themis_is_drawn(make_result: MakeResult, tmp_path: Path) -> None:
+    names = [policy.name for policy in POLICIES][:10]
+    assert "themis" in names
+    # All alike: the first is the best and the worst, and the baseline is another.
+    results = [make_result(40, name) for name in names]
+    html, _ = page_of(results, tmp_path)
+    assert "<h1>Themis: 10 policies compared</h1>" in html
+    [drawn] = re.findall(r"Drawn run by run: (.*?)</p>", html)
+    assert "themis" in drawn.rpartition(": ")[2].split("; ")
 
 
 def test_occupancy_is_who_held_most_of_a_machine(tiny_result: Result) -> None:

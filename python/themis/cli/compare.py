@@ -136,6 +136,7 @@ def play_all(
         As the flags.
     """
     from themis.comparison.comparing import compare as play  # noqa: PLC0415 - loads polars
+    from themis.report.notes import run_name  # noqa: PLC0415 - the same
 
     watch, started = _Watch(quiet=quiet), time.perf_counter()
     with watch.stack, _keeping_finished_runs(out):
@@ -156,7 +157,8 @@ def play_all(
     watch.finish()
     took_s = time.perf_counter() - started
     note(f"{len(comparison.runs)} runs in {took_s:.1f} s", quiet=quiet)
-    say_remarks(experiment.workload, [run.manifest for run in comparison.runs], quiet=quiet)
+    played = [(run_name(run), run.manifest) for run in comparison.runs]
+    say_remarks(experiment.workload, played, quiet=quiet)
     return comparison
 
 

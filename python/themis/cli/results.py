@@ -169,9 +169,14 @@ def check_page(path: Path, *, force: bool) -> None:
 
 
 def say_remarks(
-    workload: Workload, manifests: Iterable[Mapping[str, object]], *, quiet: bool
+    workload: Workload, runs: Sequence[tuple[str, Mapping[str, object]]], *, quiet: bool
 ) -> None:
-    """Say what reading, transforming and simulating a workload had to remark, each once."""
+    """Say what reading, transforming and simulating a workload had to remark, each once.
+
+    `runs` has names and manifests; what is true of some only is said with their names.
+    """
+    from themis.results.remarks import remarks_of  # noqa: PLC0415 - what starts need not
+
     remarks: list[str] = []
     reading = workload.source.report
     if reading is not None and reading.rejected.height:
@@ -179,9 +184,5 @@ def say_remarks(
             f"{reading.rejected.height:,} of {reading.rows:,} rows of the trace were not used; "
             "themis check names them"
         )
-    remarks += workload.notes
-    for manifest in manifests:
-        noted = manifest.get("notes")
-        remarks += map(str, noted) if isinstance(noted, list) else ()
-    for remark in dict.fromkeys(remarks):
+    for remark in dict.fromkeys([*remarks, *workload.notes, *remarks_of(runs)]):
         note(remark, quiet=quiet)

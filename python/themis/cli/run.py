@@ -75,7 +75,7 @@ def run(
     started = time.perf_counter()
     result = play(experiment, quiet=quiet)
     note(f"simulated in {time.perf_counter() - started:.1f} s", quiet=quiet)
-    say_remarks(experiment.workload, [result.manifest], quiet=quiet)
+    say_remarks(experiment.workload, [(result.policy, result.manifest)], quiet=quiet)
     if out is not None:
         result.write(out, force=force)
     report = audit(result) if audited else None

@@ -26,14 +26,14 @@ _EXTREMES = (
 def drawn_part(comparison: Compared) -> Compared:
     """Return the runs that the figures show: all, or of many labels the telling ones.
 
-    Those are the baseline, then the labels with the least worst rho, the least mean completion
-    time and the highest utilisation, and with the largest worst rho and mean completion time; each
-    by its median over the seeds, the first of equals.
+    Those are the baseline, `themis` where a label is that, and the labels with the least worst rho,
+    the least mean completion time and the highest utilisation, and with the largest worst rho and
+    mean completion time; each by its median over the seeds, the first of equals.
     """
     if len(comparison.policies) <= MANY:
         return comparison
     table = comparison.table()
-    chosen = [comparison.baseline]
+    chosen = [comparison.baseline, "themis"]
     for metric, largest in _EXTREMES:
         known = table.filter(pl.col(metric).is_not_null())
         if not known.is_empty():

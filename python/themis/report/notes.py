@@ -8,8 +8,9 @@ from themis.metrics import Number
 from themis.metrics.catalogue import Unit
 from themis.report.wording import worded
 from themis.results.digest import RunDigest
+from themis.results.remarks import remarks_of
 
-__all__ = ["run_facts", "run_notes"]
+__all__ = ["run_facts", "run_name", "run_notes"]
 
 
 def run_facts(runs: Sequence[RunDigest]) -> list[tuple[str, str]]:
@@ -40,13 +41,12 @@ def run_notes(runs: Sequence[RunDigest], *, complete: bool) -> list[str]:
     notes.extend(_differences(runs))
     for run in runs:
         notes.extend(_limits(run))
-    shared = [note for run in runs for note in _own_notes(run.manifest)]
-    notes.extend(_with_owner(note, runs) for note in dict.fromkeys(shared))
+    notes.extend(remarks_of([(run_name(run), run.manifest) for run in runs]))
     return list(dict.fromkeys(notes))
 
 
 def _limits(run: RunDigest) -> list[str]:
-    summary, name = run.summary, _name(run)
+    summary, name = run.summary, run_name(run)
     notes = []
     unfinished = summary["apps_unfinished"]
     if unfinished:
@@ -82,20 +82,6 @@ def _differences(runs: Sequence[RunDigest]) -> list[str]:
     return notes
 
 
-def _own_notes(manifest: Mapping[str, object]) -> list[str]:
-    found: list[str] = []
-    workload = manifest.get("workload")
-    for holder in (workload if isinstance(workload, Mapping) else {}, manifest):
-        listed = holder.get("notes")
-        found.extend(map(str, listed if isinstance(listed, list) else []))
-    return found
-
-
-def _with_owner(note: str, runs: Sequence[RunDigest]) -> str:
-    owners = [run for run in runs if note in _own_notes(run.manifest)]
-    return note if len(owners) == len(runs) else f"{', '.join(map(_name, owners))}: {note}"
-
-
 def _section(run: RunDigest, key: str) -> Mapping[str, object]:
     section = run.manifest.get(key)
     return section if isinstance(section, Mapping) else {}
@@ -105,7 +91,8 @@ def _apps(count: Number) -> str:
     return "1 app was" if count == 1 else f"{count:,} apps were"
 
 
-def _name(run: RunDigest) -> str:
+def run_name(run: RunDigest) -> str:
+    """Return what notes call a run: its label, and its seed unless that is 0."""
     return f"{run.label} (seed {run.seed})" if run.seed else run.label
 
 

@@ -190,6 +190,7 @@ def _render(comparison: Compared) -> str:
         headline=metric_rows(runs, headline=True),
         details=metric_rows(runs, headline=False),
         many=many,
+        kind="combinations" if any(run.point for run in runs) else "policies",
         drawn_labels=drawn.policies,
         notes=run_notes(drawn.runs, complete=comparison.complete),
         winners=winners_of(comparison, extremes=drawn.policies),

@@ -62,7 +62,7 @@ class Gathered:
         self._accepted.append(frame if good.all() else frame.filter(pl.Series(good)))
 
     def accepted(self) -> pl.DataFrame:
-        """Return accepted rows as they came.
+        """Hand over accepted rows as they came; none are left here, where they would stand twice.
 
         Raises
         ------
@@ -70,12 +70,13 @@ class Gathered:
             No row is left.
         """
         frame = pl.concat(self._accepted) if self._accepted else pl.DataFrame()
+        self._accepted.clear()
         if frame.is_empty():
             raise TraceError(self._no_rows())
         return frame
 
     def in_order(self, content: Sequence[str]) -> pl.DataFrame:
-        """Return accepted rows sorted by `content`, none of them a repetition; raises the same."""
+        """Hand over accepted rows sorted by `content`, none a repetition; raises the same."""
         return self.accepted().sort(*content, "file", "line")
 
     def keep(self, rows: pl.DataFrame, reason: str, column: str) -> None:

@@ -180,6 +180,7 @@ class _JobTable:
             if apps is not None and "app_id" in self.at:
                 self._reject_unknown_apps(checks, apps)
             self._take(checks)
+            del checks  # a table of Parquet is one block
         content = ["submit_s", "job_id", "gang_size", "serial_time_s", "max_gpus", "app_id"]
         rows = each_id_once(
             self.gathered,
