@@ -16,6 +16,7 @@ from themis.boundary.columns import first_jobs, jobs_by_app
 from themis.boundary.job_speeds import JobSpeeds, allowed_types
 from themis.cluster.capacity import CAUSES
 from themis.cluster.cluster import Cluster
+from themis.schema.compact import compact
 from themis.schema.workload import WHOLE_MILLI
 from themis.workload.workload import Workload
 
@@ -90,7 +91,7 @@ def result_frames(
     for name, table in make.items():
         if is_large:
             _core.give_back()  # what the run left, and columns that have become others
-        frames[name] = table(log.pop(name))
+        frames[name] = compact(table(log.pop(name)))
     return frames
 
 

@@ -172,14 +172,14 @@ def conform(table: str, frame: pl.DataFrame, *, where: str = "") -> pl.DataFrame
         raise ThemisError(f"{name}: column {missing[0]!r} is missing")
     if extra:
         raise ThemisError(f"{name}: column {extra[0]!r} is unknown: expected {', '.join(schema)}")
-    columns = []
     for column, wanted in schema.items():
-        series = frame.get_column(column)
-        if not _widens(series.dtype, wanted):
-            found = series.dtype
+        found = frame.schema[column]
+        if not _widens(found, wanted):
             raise ThemisError(f"{name}: column {column!r} has type {found}: expected {wanted}")
-        columns.append(_sound(series.cast(wanted), name))
-    return pl.DataFrame(columns)
+    frame = frame.select(pl.col(column).cast(wanted) for column, wanted in schema.items())
+    for column in schema:
+        _check_sound(frame.select(column).to_series(), name)
+    return frame
 
 
 def _widens(found: pl.DataType, wanted: pl.DataType) -> bool:
@@ -192,7 +192,7 @@ def _widens(found: pl.DataType, wanted: pl.DataType) -> bool:
     return wanted == pl.Float64 and (found == pl.Float32 or found.is_integer())
 
 
-def _sound(series: pl.Series, name: str) -> pl.Series:
+def _check_sound(series: pl.Series, name: str) -> None:
     wrong, expected = pl.Series([], dtype=pl.Boolean), ""
     if series.dtype == pl.Float64 and not series.is_finite().all():
         wrong, expected = ~series.is_finite(), "a finite number or null"
@@ -206,7 +206,6 @@ def _sound(series: pl.Series, name: str) -> pl.Series:
             f"{name}: column {series.name!r}, row {row}: {series[row]} where {expected} was "
             "expected"
         )
-    return series
 
 
 def _is_bounded(name: str) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from themis.errors import TraceError
+from themis.schema.compact import compact
 from themis.schema.host import MAX_HOST, OF_GPU
 from themis.schema.limits import MAX_GPUS, MAX_TIME_S, MAX_WEIGHT, MIN_WEIGHT
 
@@ -149,6 +150,7 @@ def canonical(apps: pl.DataFrame, jobs: pl.DataFrame) -> tuple[pl.DataFrame, pl.
     """
     apps, jobs = _conform("apps", apps, APPS), _conform("jobs", jobs, JOBS)
     _check_values(apps, jobs)
+    apps, jobs = compact(apps), compact(jobs)
     apps = apps.sort("arrival_s", "app_id").rechunk()
     jobs = _in_order_of_apps(apps, jobs)
     _check_references(apps, jobs)
