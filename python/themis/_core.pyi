@@ -11,6 +11,7 @@ __all__ = [
     "__version__",
     "build_info",
     "clear_auction",
+    "give_back",
     "open_auction",
     "simulate",
     "watch_auctions",

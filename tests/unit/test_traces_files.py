@@ -109,12 +109,12 @@ def test_no_usable_row_is_an_error(tmp_path: Path) -> None:
     path.write_text("id,submit,gpus,duration\na,0,1,-4\nb,0,1,-5\n")
     with pytest.raises(
         TraceError,
-        match=r"none of the 2 rows can be used: 2 have a negative duration in column 'duration' "
+        match=r"none of the 2 rows can be used: 2 x negative duration in column 'duration' "
         r"\(first at line 2, for example '-4'\)",
     ):
         read_trace(path)
     path.write_text("id,submit,gpus,duration\na,0,1,4,5,6\n")
-    with pytest.raises(TraceError, match=r"1 have too many fields \(first at line 2"):
+    with pytest.raises(TraceError, match=r"1 x too many fields \(first at line 2"):
         read_trace(path)
     path.write_text("id,submit,gpus,duration\n")
     with pytest.raises(TraceError, match="no rows after the header"):

@@ -489,3 +489,16 @@ def test_mixes_types_is_true_false_or_nothing(tmp_path: Path) -> None:
     workload.write(tmp_path / "again", form="csv")
     again = read_trace(tmp_path / "again")
     assert again.jobs.equals(workload.jobs)
+
+
+def test_a_table_of_ones_own_is_told_what_it_lacks(tmp_path: Path) -> None:
+    file = tmp_path / "own.csv"
+    file.write_text("submit_s,job_id,n_gpus,minutes\n0,a,4,90\n")
+    lacks = (
+        r"column 'gang_size' is missing \(accepted: gang_size, num_gpus, gpus\), "
+        r"column 'duration_s' is missing"
+    )
+    with pytest.raises(TraceError, match=rf"not recognised: .*; as native: {lacks}"):
+        read_trace(file)
+    with pytest.raises(TraceError, match=rf"own.csv: {lacks} .*: found .*minutes"):
+        read_trace(file, format="native")

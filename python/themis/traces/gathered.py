@@ -124,10 +124,9 @@ class Gathered:
         worst = problems_of(rejected)[0]
         where = f" in column {worst.column!r}" if worst.column else ""
         value = f", for example {worst.values[0]!r}" if worst.values else ""
-        article = "" if worst.name.endswith("s") else "an " if worst.name[0] in "aeiou" else "a "
         return (
-            f"{self.name}: none of the {self._rows} rows can be used: {worst.count} have "
-            f"{article}{worst.name}{where} (first at {self.row_word} {worst.places[0]}{value})"
+            f"{self.name}: none of the {self._rows} rows can be used: {worst.count} x "
+            f"{worst.name}{where} (first at {self.row_word} {worst.places[0]}{value})"
         )
 
 

@@ -114,6 +114,21 @@ def recognise(source: Input) -> str | None:
     return f"{source.kind} table with {', '.join(name for name in names if name)}"
 
 
+def lacking(columns: tuple[str, ...]) -> str:
+    """Say which columns a table of one's own lacks, with the names that they may have."""
+    absent = [
+        f"column {column!r} is missing (accepted: {', '.join(_JOB_NAMES[column])})"
+        for column in ("job_id", "submit_s", "gang_size")
+        if _first(columns, _JOB_NAMES[column]) is None
+    ]
+    known = [_first(columns, _JOB_NAMES[column]) for column in ("serial_time_s", "duration_s")]
+    span = [_first(columns, _JOB_NAMES[column]) for column in ("start_s", "end_s")]
+    if not any(known) and not all(span):
+        accepted = "duration, duration_s, serial_time_s, start and end"
+        absent.append(f"column 'duration_s' is missing (accepted: {accepted})")
+    return ", ".join(absent)
+
+
 def read(source: Input, about: TraceSource, *, unit: object = "s") -> Workload:
     """Read a native workload; the module says which columns."""
     unit = choice(source.name, "unit", unit, tuple(UNITS))
@@ -144,16 +159,12 @@ class _JobTable:
     def __init__(self, source: Input, unit: str) -> None:
         self.source = source
         self.at = named_columns(source, _JOB_NAMES)
-        for column in ("job_id", "submit_s", "gang_size"):
-            if column not in self.at:
-                self._missing(column, _JOB_NAMES[column])
+        absent = lacking(source.columns)
+        if absent:
+            raise TraceError(f"{source.name}: {absent}: found {source.describe()}")
         if "serial_time_s" in self.at:
             for column in ("duration_s", "start_s", "end_s"):
                 self.at.pop(column, None)
-        elif "duration_s" not in self.at and not {"start_s", "end_s"} <= set(self.at):
-            self._missing(
-                "duration_s", ("duration", "duration_s", "serial_time_s", "start and end")
-            )
         self.unit = unit
         if unit != "s" and not _NO_UNIT & set(self.at.values()):
             raise TraceError(
@@ -162,12 +173,6 @@ class _JobTable:
             )
         self.gathered = Gathered(source.name, "line" if source.kind == "csv" else "row")
         self.ends = open_ends()
-
-    def _missing(self, column: str, accepted: tuple[str, ...]) -> None:
-        raise TraceError(
-            f"{self.source.name}: column {column!r} is missing (accepted: "
-            f"{', '.join(accepted)}): found {self.source.describe()}"
-        )
 
     def workload(
         self,

@@ -134,7 +134,7 @@ def recognise(source: Input, format_name: str | None = None) -> tuple[Reader, st
             return found[0]
         raise TraceError(
             f"{source.name}: the format is not recognised: found {source.describe()}; "
-            f"expected one of {', '.join(known)}"
+            f"expected one of {', '.join(known)}{_as_your_own(source)}"
         )
     reader = known[format_name]
     for candidate, why in found:
@@ -147,6 +147,14 @@ def recognise(source: Input, format_name: str | None = None) -> tuple[Reader, st
             f"expected {reader.expects}"
         )
     return reader, "named"
+
+
+def _as_your_own(source: Input) -> str:
+    """Say what keeps a table from being read as a native one."""
+    if source.kind not in ("csv", "parquet"):
+        return ""
+    absent = native.lacking(source.columns)
+    return f"; as {native.READER.name}: {absent}" if absent else ""
 
 
 def _choose(path: str | PathLike[str], format_name: str | None) -> tuple[Input, Reader, str]:
