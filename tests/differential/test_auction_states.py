@@ -48,6 +48,14 @@ def test_no_allocation_beats_the_bound_where_jobs_scale_badly(
         assert outcome.upper_bound >= best - CLOSE, seed
 
 
+def test_the_integer_program_finds_the_best_where_jobs_scale_badly(reference: Reference) -> None:
+    for seed in range(2 * EACH):
+        offer, bids = random_auction(random.Random(seed))
+        bids = scaled(bids, random.Random(seed))
+        exact = clear_auction(offer, bids, "none", solver="milp")
+        assert exact.objective == pytest.approx(reference.optimum(bids, offer), abs=1e-7), seed
+
+
 def test_the_solver_is_no_farther_from_the_best_where_jobs_scale_badly(
     reference: Reference,
 ) -> None:

@@ -165,7 +165,7 @@ class Curve:
     @property
     def enough(self) -> float:
         """The rate from which on the longest job decides."""
-        return float(self.app.jobs * (self.app.max_gpus // self.app.jobs))
+        return self.app.jobs * _pace(self.app, self.app.max_gpus // self.app.jobs)
 
     def gain(self, rate: float) -> float:
         """Return log V at a rate, above that of winning nothing."""
@@ -272,7 +272,7 @@ class _Wins:
         if not types or gpus < self.app.gang_size or (len(types) > 1 and not self.mixes):
             return 0.0
         speed: float = min(self.speeds[gpu_type] for gpu_type in types)
-        return gpus * speed / self.app.slowdowns()[level]
+        return _pace(self.app, gpus) * speed / self.app.slowdowns()[level]
 
     def all(self) -> Iterator[tuple[tuple[tuple[int, int], ...], float]]:
         """Yield (place, GPUs) pairs and the rate with them.
@@ -303,6 +303,20 @@ class _Wins:
             for taken in range(min(gpus, self.places[first].free), -1, -1):
                 for others in self.divided(gpus - taken, rest):
                     yield (((first, taken), *others)) if taken else others
+
+
+def _pace(app: AppState, gpus: int) -> float:
+    """Return the work a second of GPUs of one job, well placed, where each of its gang does 1."""
+    known = [(1, 1.0), *((at, at * each) for at, each in app.efficiencies())]
+    if len(known) == 1:
+        return float(gpus)
+
+    def along(count: int) -> float:
+        after = next((k for k in range(1, len(known)) if known[k][0] >= count), len(known) - 1)
+        (least, low), (most, high) = known[after - 1], known[after]
+        return low + (high - low) * (count - least) / (most - least)
+
+    return app.gang_size * along(gpus) / along(app.gang_size)
 
 
 def _rho(app: AppState, rate: float) -> float:
