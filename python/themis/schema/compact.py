@@ -17,9 +17,12 @@ def compact(frame: pl.DataFrame) -> pl.DataFrame:
     """
     if frame.height < _MANY:
         return frame
-    # A series of its own, because a table keeps what was made of its constants for looking at them.
-    series = {name: frame.select(name).to_series() for name in frame.columns}
-    alike = [pl.lit(s[0], s.dtype).alias(name) for name, s in series.items() if _is_constant(s)]
+    alike = []
+    for name in frame.columns:
+        # Of a table of its own, since a table keeps what was made of its constants to look at them.
+        series = frame.select(name).to_series()
+        if _is_constant(series):
+            alike.append(pl.lit(series[0], series.dtype).alias(name))
     return frame.with_columns(alike)
 
 

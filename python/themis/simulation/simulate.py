@@ -190,7 +190,6 @@ def _play(
     core, asked = columns.core(), drivers(agents, workload, columns)
     speeds, notes = columns.speeds, columns.notes
     del columns  # 150 bytes a job, as what follows
-    _core.give_back()
     if progress is not None:
         progress(0, core.jobs, 0.0)
     player = _player(rules.policy, inputs.policy, workload, cluster, rules.settings)
