@@ -1,4 +1,4 @@
-"""Auctions of more bidders than are searched: hidden payments from the knapsack's table.
+"""Auctions of more bidders than are searched: what finds room, and hidden payments from a table.
 
 The exact c of a winner is the product of the others' values over that of the best auction without
 it. Clearing the auction without it again gives what that best is at least (the objective) and at
@@ -30,11 +30,11 @@ class Case(NamedTuple):
 
 # There are more bidders than the 64 whose payments are searched, than the 160 of the knapsack's
 # core, and than the first sample of the prices. Where GPUs are scattered and gangs large the table,
-# which knows places by their prices only, takes far too little from some (docs/auction.md).
+# which knows places by their prices only, takes too little from some (docs/auction.md).
 CASES = [
     Case(1024, 100, 50, "base", 1e-4, 1e-3),
     Case(4096, 400, 10, "base", 1e-4, 1e-3),
-    Case(1024, 100, 50, "hard", 0.15, 0.5),
+    Case(1024, 100, 50, "hard", 0.05, 0.25),
 ]
 
 
@@ -68,3 +68,16 @@ def test_c_lies_between_what_auctions_without_the_winner_allow(
     assert all(0 < c <= 1 for _, c, _, _ in found)
     assert fmean(beyond) <= case.mean
     assert max(beyond) <= case.worst
+
+
+# Placed by size alone, and in the fullest machines of a rack first, these are 0.5 to 0.8 % below
+# the bound.
+@pytest.mark.parametrize(("percent", "seed"), [(10, 5), (50, 2), (50, 4)])
+def test_what_is_chosen_finds_room_on_scattered_gpus(
+    percent: int,
+    seed: int,
+    instances: Any,  # noqa: ANN401 - a module
+) -> None:
+    drawn = instances.draw_auction(4096, 400, percent, "hard", seed)
+    outcome = clear_auction(drawn.offer, drawn.apps, cluster_gpus=4096)
+    assert outcome.gap <= 0.002

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use crate::app::AppState;
 use crate::app::ladder::{Ladder, Reach, Step};
-use crate::cluster::{Bundle, Chunks, FreeSet, Locality, Near, Use, fit};
+use crate::cluster::{Bundle, Chunks, Fill, FreeSet, Locality, Near, Use, fit_by};
 
 /// GPUs for one job of an app.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -104,15 +104,17 @@ impl AppState {
     /// Finds the GPUs of a pattern and takes them from `free`; `None` (and `free` unchanged) when
     /// they can't be had.
     pub fn place(&self, pattern: &Pattern, free: &mut FreeSet) -> Option<Placed> {
-        self.place_steps(pattern, &self.steps(pattern.gpus()), free)
+        self.place_steps(pattern, &self.steps(pattern.gpus()), free, Fill::Fullest)
     }
 
-    /// The same with the app's steps at hand, since one bid is placed many times.
+    /// The same with the app's steps at hand, since one bid is placed many times, and with the
+    /// machines of a rack in a given order.
     pub(crate) fn place_steps(
         &self,
         pattern: &Pattern,
         steps: &[Step],
         free: &mut FreeSet,
+        fill: Fill,
     ) -> Option<Placed> {
         if pattern.gpus() > free.room(self.tenant) {
             return None;
@@ -125,7 +127,7 @@ impl AppState {
             let state = &self.jobs[job];
             let near = Near { held: &state.held, previous: &state.previous };
             let within = state.within(&topology, reach);
-            let Some(bundle) = fit(&free.open_to(state.needs), gpus, within, near) else {
+            let Some(bundle) = fit_by(&free.open_to(state.needs), gpus, within, near, fill) else {
                 for part in &parts {
                     self.give(free, part.job, &part.bundle);
                 }

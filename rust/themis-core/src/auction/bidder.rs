@@ -3,7 +3,9 @@
 use smallvec::SmallVec;
 
 use crate::app::{AppState, Part, Pattern, Placed, Reach, Relaxed, Step, shares};
-use crate::cluster::{Bundle, Chunks, FreeSet, Host, Locality, Near, Topology, TypeSet, Within};
+use crate::cluster::{
+    Bundle, Chunks, Fill, FreeSet, Host, Locality, Near, Topology, TypeSet, Within,
+};
 use crate::ids::SlotId;
 
 /// The reach of a row of a table.
@@ -105,9 +107,10 @@ impl Bidder {
         pattern: &Pattern,
         steps: &[Step],
         free: &mut FreeSet,
+        fill: Fill,
     ) -> Option<Placed> {
         match self {
-            Self::App(app) => app.place_steps(pattern, steps, free),
+            Self::App(app) => app.place_steps(pattern, steps, free, fill),
             Self::Table(table) => {
                 let row = &table.rows[pattern.steps as usize];
                 if !free.has(&row.bundle) {

@@ -11,7 +11,7 @@
 
 use super::solution::Solution;
 use super::{Bid, Bidder};
-use crate::cluster::{Bundle, FreeSet};
+use crate::cluster::{Bundle, Fill, FreeSet};
 use crate::ids::SlotId;
 
 /// Rows tried before the search gives up.
@@ -194,7 +194,7 @@ fn rebuild(offer: &FreeSet, bids: &[Bid<'_>], rows: &[Option<usize>]) -> Solutio
     let mut free = offer.clone();
     let mut solution = Solution::nothing(bids);
     for (at, (bid, row)) in bids.iter().zip(rows).enumerate() {
-        let win = row.and_then(|row| bid.place(row, &mut free));
+        let win = row.and_then(|row| bid.place(row, &mut free, Fill::Fullest));
         if let Some(win) = win {
             solution.log_v[at] = win.log_v;
             solution.wins[at] = Some(win);

@@ -14,12 +14,13 @@ use fixedbitset::FixedBitSet;
 use super::Bid;
 use super::solution::Solution;
 use crate::app::Placed;
-use crate::cluster::FreeSet;
+use crate::cluster::{Fill, FreeSet};
 
 /// A solution under way, and what is still free.
 pub(super) struct Greedy<'a> {
     bids: &'a [Bid<'a>],
     free: FreeSet,
+    fill: Fill,
     solution: Solution,
     gpus: Vec<u32>,
     /// Patterns that were tried, all bidders' one after another, and where each bidder's begin.
@@ -40,12 +41,18 @@ impl<'a> Greedy<'a> {
         Self {
             bids,
             free: offer.clone(),
+            fill: Fill::Fullest,
             solution: Solution::nothing(bids),
             gpus: vec![0; bids.len()],
             failed: FixedBitSet::with_capacity(patterns),
             first,
             queue: BinaryHeap::new(),
         }
+    }
+
+    /// The same with the machines of a rack in this order.
+    pub(super) fn filling(self, fill: Fill) -> Self {
+        Self { fill, ..self }
     }
 
     /// What each bidder has won already, with what is free beside it.
@@ -149,7 +156,7 @@ impl<'a> Greedy<'a> {
     pub(super) fn try_step(&mut self, bidder: usize, pattern: usize) -> bool {
         let bid = &self.bids[bidder];
         let before = self.release(bidder);
-        let placed = bid.place(pattern, &mut self.free);
+        let placed = bid.place(pattern, &mut self.free, self.fill);
         self.failed.insert(self.first[bidder] + pattern);
         let is_placed = placed.is_some();
         match placed {

@@ -47,7 +47,7 @@ use prices::Prices;
 use smallvec::SmallVec;
 
 use crate::app::{Pattern, Placed, Step};
-use crate::cluster::{Chunks, FreeSet, TypeSet};
+use crate::cluster::{Chunks, Fill, FreeSet, TypeSet};
 use crate::fairness::{participants, worst_first};
 
 /// Bidders up to which every one matters: apps of many jobs bid mixtures of localities too, and
@@ -125,8 +125,8 @@ impl<'a> Bid<'a> {
     }
 
     /// Finds the GPUs of a pattern and takes them from `free`, or leaves it unchanged.
-    fn place(&self, pattern: usize, free: &mut FreeSet) -> Option<Placed> {
-        self.bidder.place(&self.patterns[pattern], &self.steps, free)
+    fn place(&self, pattern: usize, free: &mut FreeSet, fill: Fill) -> Option<Placed> {
+        self.bidder.place(&self.patterns[pattern], &self.steps, free, fill)
     }
 
     /// Nothing, then every pattern, at what they cost this bidder.

@@ -15,18 +15,38 @@ pub struct Near<'a> {
     pub previous: &'a Bundle,
 }
 
+/// Which machines of a rack go first for a bundle that none of them can hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fill {
+    /// The fullest: the bundle lies on as few as can be.
+    Fullest,
+    /// The emptiest: the others stay whole for those who need a machine to themselves.
+    Emptiest,
+}
+
 /// Finds `gpus` free GPUs, of the types of `within`, such that together with `near.held` they lie
 /// within one part of its level.
 ///
 /// The previous GPUs are kept when they serve; otherwise the smallest locality that fits is used,
-/// and within it the tightest part (best fit), lowest number first.
+/// and within it the tightest part (best fit), lowest number first; in a rack, the fullest machines.
 pub fn fit(free: &FreeSet, gpus: u32, within: impl Into<Within>, near: Near<'_>) -> Option<Bundle> {
-    let Within { level, types } = within.into();
+    fit_by(free, gpus, within.into(), near, Fill::Fullest)
+}
+
+/// The same with the machines of a rack in a given order.
+pub fn fit_by(
+    free: &FreeSet,
+    gpus: u32,
+    within: Within,
+    near: Near<'_>,
+    fill: Fill,
+) -> Option<Bundle> {
+    let Within { level, types } = within;
     if gpus == 0 || gpus > free.total() {
         return None;
     }
     if !near.held.is_empty() {
-        return fit_around(free, gpus, Within { level, types }, near);
+        return fit_around(free, gpus, within, near, fill);
     }
     let previous = near.previous;
     let topology = free.topology();
@@ -39,8 +59,8 @@ pub fn fit(free: &FreeSet, gpus: u32, within: impl Into<Within>, near: Near<'_>)
     Locality::ALL.into_iter().take_while(|finer| *finer <= level).find_map(|finer| match finer {
         Locality::Slot => fit_slot(free, gpus, types, previous),
         Locality::Machine => fit_machine(free, gpus, types, previous),
-        Locality::Rack => fit_rack(free, gpus, types, previous),
-        Locality::Cluster => fit_cluster(free, gpus, types, previous),
+        Locality::Rack => fit_rack(free, gpus, types, previous, fill),
+        Locality::Cluster => fit_cluster(free, gpus, types, previous, fill),
     })
 }
 
@@ -66,14 +86,21 @@ pub fn fit_in(
         }
         Locality::Rack => {
             let rack = RackId(part);
-            (free.rack(rack, types) >= gpus).then(|| fill_rack(free, rack, gpus, types, liked))
+            let by = Fill::Fullest;
+            (free.rack(rack, types) >= gpus).then(|| fill_rack(free, rack, gpus, types, liked, by))
         }
-        Locality::Cluster => fit_cluster(free, gpus, types, liked),
+        Locality::Cluster => fit_cluster(free, gpus, types, liked, Fill::Fullest),
     }
 }
 
 /// Extends what a job holds: the anchor is the slot, machine or rack of the held GPUs.
-fn fit_around(free: &FreeSet, gpus: u32, within: Within, near: Near<'_>) -> Option<Bundle> {
+fn fit_around(
+    free: &FreeSet,
+    gpus: u32,
+    within: Within,
+    near: Near<'_>,
+    fill: Fill,
+) -> Option<Bundle> {
     let Within { level, types } = within;
     let topology = free.topology();
     let (slot, _) = near.held.iter().next()?;
@@ -85,10 +112,9 @@ fn fit_around(free: &FreeSet, gpus: u32, within: Within, near: Near<'_>) -> Opti
         Locality::Machine => {
             (free.machine(machine) >= gpus).then(|| fill_machine(free, machine, gpus, near.held))
         }
-        Locality::Rack => {
-            (free.rack(rack, types) >= gpus).then(|| fill_rack(free, rack, gpus, types, near.held))
-        }
-        Locality::Cluster => fit_cluster(free, gpus, types, near.held),
+        Locality::Rack => (free.rack(rack, types) >= gpus)
+            .then(|| fill_rack(free, rack, gpus, types, near.held, fill)),
+        Locality::Cluster => fit_cluster(free, gpus, types, near.held, fill),
     })
 }
 
@@ -109,12 +135,18 @@ fn fit_machine(free: &FreeSet, gpus: u32, types: TypeSet, liked: &Bundle) -> Opt
     Some(fill_machine(free, machine, gpus, liked))
 }
 
-fn fit_rack(free: &FreeSet, gpus: u32, types: TypeSet, liked: &Bundle) -> Option<Bundle> {
+fn fit_rack(
+    free: &FreeSet,
+    gpus: u32,
+    types: TypeSet,
+    liked: &Bundle,
+    fill: Fill,
+) -> Option<Bundle> {
     let topology = free.topology();
     let mut racks = liked.iter().map(|(slot, _)| topology.rack_of(topology.machine_of(slot)));
     let known = racks.find(|rack| free.rack(*rack, types) >= gpus);
     let rack = known.or_else(|| free.tightest_rack(gpus, types))?;
-    Some(fill_rack(free, rack, gpus, types, liked))
+    Some(fill_rack(free, rack, gpus, types, liked, fill))
 }
 
 /// The smaller, the better to fill next: parts that serve the whole need by best fit, else the
@@ -141,8 +173,16 @@ fn fill_machine(free: &FreeSet, machine: MachineId, gpus: u32, liked: &Bundle) -
     bundle
 }
 
-/// Liked machines first, then the fewest machines: fullest first, the last one by best fit.
-fn fill_rack(free: &FreeSet, rack: RackId, gpus: u32, types: TypeSet, liked: &Bundle) -> Bundle {
+/// Liked machines first, then the fewest machines: fullest first, the last one by best fit; or
+/// emptiest first.
+fn fill_rack(
+    free: &FreeSet,
+    rack: RackId,
+    gpus: u32,
+    types: TypeSet,
+    liked: &Bundle,
+    fill: Fill,
+) -> Bundle {
     let topology = free.topology();
     let is_liked = |machine| liked.iter().any(|(slot, _)| topology.machine_of(slot) == machine);
     let mut open: Vec<(bool, MachineId)> = topology
@@ -154,9 +194,15 @@ fn fill_rack(free: &FreeSet, rack: RackId, gpus: u32, types: TypeSet, liked: &Bu
     let mut bundle = Bundle::new();
     let mut need = gpus;
     while need > 0 {
-        let best = open.iter().enumerate().min_by_key(|(_, (unliked, machine))| {
-            (*unliked, fullest_then_tightest(free.machine(*machine), need))
-        });
+        let each = open.iter().enumerate();
+        let best = match fill {
+            Fill::Fullest => each.min_by_key(|(_, (unliked, machine))| {
+                (*unliked, fullest_then_tightest(free.machine(*machine), need))
+            }),
+            Fill::Emptiest => {
+                each.min_by_key(|(_, (unliked, machine))| (*unliked, free.machine(*machine)))
+            }
+        };
         let (at, (_, machine)) = best.expect("invariant: the rack has the GPUs");
         let machine = *machine;
         let taken = need.min(free.machine(machine));
@@ -168,7 +214,13 @@ fn fill_rack(free: &FreeSet, rack: RackId, gpus: u32, types: TypeSet, liked: &Bu
 }
 
 /// Liked racks first, then the fewest racks: freest first, the last one by best fit.
-fn fit_cluster(free: &FreeSet, gpus: u32, types: TypeSet, liked: &Bundle) -> Option<Bundle> {
+fn fit_cluster(
+    free: &FreeSet,
+    gpus: u32,
+    types: TypeSet,
+    liked: &Bundle,
+    fill: Fill,
+) -> Option<Bundle> {
     if gpus > free.total_of(types) {
         return None;
     }
@@ -189,7 +241,7 @@ fn fit_cluster(free: &FreeSet, gpus: u32, types: TypeSet, liked: &Bundle) -> Opt
         let (at, (_, rack)) = best.expect("invariant: the cluster has the GPUs");
         let rack = *rack;
         let taken = need.min(free.rack(rack, types));
-        bundle.merge(&fill_rack(free, rack, taken, types, liked));
+        bundle.merge(&fill_rack(free, rack, taken, types, liked, fill));
         need -= taken;
         open.remove(at);
     }
@@ -227,6 +279,20 @@ mod tests {
         assert_eq!(fresh(&free, 5, Locality::Rack), Some(vec![(0, 2), (1, 2), (2, 1)]));
         assert_eq!(fresh(&free, 14, Locality::Cluster), None);
         assert_eq!(fresh(&free, 13, Locality::Cluster).map(|b| b.len()), Some(7));
+    }
+
+    #[test]
+    fn emptiest_machines_first_leave_the_others_whole() {
+        let spec = |gpus| MachineSpec { rack: 0, gpus, slot_gpus: 4 };
+        let topology = Topology::new(&[3, 1, 3, 1].map(spec)).expect("valid");
+        let free = FreeSet::full(Arc::new(topology));
+        let near = Near { held: &NONE, previous: &NONE };
+        let lies = |fill| {
+            let bundle = fit_by(&free, 5, Locality::Rack.into(), near, fill).expect("fits");
+            bundle.iter().map(|(slot, n)| (slot.0, n)).collect::<Vec<_>>()
+        };
+        assert_eq!(lies(Fill::Fullest), [(0, 3), (2, 2)]);
+        assert_eq!(lies(Fill::Emptiest), [(0, 3), (1, 1), (3, 1)]);
     }
 
     #[test]

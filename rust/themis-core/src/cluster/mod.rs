@@ -10,7 +10,7 @@ mod topology;
 
 pub use bundle::Bundle;
 pub use chunks::{Chunks, MAX_ROWS, Use};
-pub use fit::{Near, fit, fit_in};
+pub use fit::{Fill, Near, fit, fit_by, fit_in};
 pub use free::FreeSet;
 pub use gpu_types::{MAX_TYPES, TypeSet, Within};
 pub use host::{Host, Openings};

@@ -1,7 +1,7 @@
 //! Where gangs go: within what is free, as many as asked, as close as asked.
 
 use proptest::prelude::*;
-use themis_core::cluster::{Bundle, FreeSet, Host, Locality, Near, fit};
+use themis_core::cluster::{Bundle, Fill, FreeSet, Host, Locality, Near, fit_by};
 use themis_core::{MachineId, SlotId};
 
 use crate::cluster::{free_sets, needs, usable};
@@ -56,11 +56,12 @@ proptest! {
         level in proptest::sample::select(Locality::ALL.to_vec()),
         liked in 0..64_usize,
         need in needs(),
+        fill in proptest::sample::select(vec![Fill::Fullest, Fill::Emptiest]),
     ) {
         let some = SlotId((liked % free.topology().slots()) as u32);
         let previous: Bundle = [(some, 2)].into_iter().collect();
         let near = Near { held: &held, previous: &previous };
-        let found = fit(&free.open_to(need), gpus, level, near);
+        let found = fit_by(&free.open_to(need), gpus, level.into(), near, fill);
         if let Some(bundle) = &found {
             prop_assert_eq!(bundle.gpus(), gpus);
             prop_assert!(free.allows(need, bundle));
