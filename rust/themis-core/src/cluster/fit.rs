@@ -34,6 +34,7 @@ pub fn fit(free: &FreeSet, gpus: u32, within: impl Into<Within>, near: Near<'_>)
 }
 
 /// The same with the machines of a rack in a given order.
+#[inline]
 pub fn fit_by(
     free: &FreeSet,
     gpus: u32,
