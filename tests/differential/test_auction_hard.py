@@ -18,8 +18,8 @@ def won_c(outcome: AuctionOutcome) -> dict[str, float]:
 
 # Prices, the knapsack and exchanges alone miss the best of these by 0.02 to 0.13 in log V: packings
 # that best fit does not find (8, 11), jobs of one app at two localities (2), and selections that
-# give up more (17).
-@pytest.mark.parametrize("seed", [2, 8, 11, 17])
+# give up more (17). In 23, searches one bidder after the other leave c of one winner 0.12 off.
+@pytest.mark.parametrize("seed", [2, 8, 11, 17, 23])
 def test_auctions_that_best_fit_misses_are_solved_to_the_optimum(
     seed: int,
     instances: Any,  # noqa: ANN401
@@ -30,5 +30,5 @@ def test_auctions_that_best_fit_misses_are_solved_to_the_optimum(
     assert usual.objective == pytest.approx(exact.objective, abs=CLOSE)
     mine, best = won_c(usual), won_c(exact)
     errors = [abs(mine[app] - best[app]) for app in mine.keys() & best.keys()]
-    assert fmean(errors) <= 0.05
-    assert max(errors) <= 0.1
+    assert fmean(errors) <= 0.01
+    assert max(errors) <= 0.05

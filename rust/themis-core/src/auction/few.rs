@@ -1,9 +1,8 @@
 //! Few bidders: the best allocation, and the best without each winner, found by search.
 //!
-//! Prices of every room make the dual sharp ([`super::menus`]). A sweep finds a good selection soon
-//! ([`super::sweep`]); then selections are tried in order of what they give up
-//! ([`super::search`]), as far as they pack ([`super::packing`]). Payments go on from there
-//! ([`super::without`]).
+//! Prices of every room make the dual sharp ([`super::menus`]). Selections are tried in order of what
+//! they give up ([`super::search`]), as far as they pack ([`super::packing`]); where that does not come
+//! to its end soon, sweeps follow ([`super::sweep`]). Payments go on from there ([`super::without`]).
 //!
 //! Cost: [`STEPS`] at most, counted, never timed. Guarantee: not worse than what is known; where the
 //! steps suffice, the best selection of the patterns bid.
@@ -25,11 +24,9 @@ use crate::cluster::{Chunks, FreeSet, Locality, fit, fit_in};
 /// Steps of the search for the allocation. One takes some 0.1 us; with more than [`FULL_EFFORT`]
 /// bidders steps take longer, and there are fewer.
 const STEPS: u32 = 60_000;
-const FULL_EFFORT: u32 = 16;
-/// The first of `FIRST` parts of the steps are searched before a sweep: easy auctions need none.
+const FULL_EFFORT: u32 = 24;
+/// The first of `FIRST` parts of the steps are searched before sweeps: easy auctions need none.
 const FIRST: u32 = 8;
-/// Beginnings of a sweep, fewer with more bidders too.
-const WIDTH: u32 = 32;
 /// Choices times GPUs beyond which an auction is too large: a search begins with a table of as many.
 const MOST_CELLS: usize = 1 << 22;
 /// The first round of a search for all allows for this share of the gap.
@@ -52,6 +49,8 @@ pub(super) struct Few {
     /// D above the best selection known.
     pub(super) gap: f64,
     proven: bool,
+    /// Bidders that sweeps serve first.
+    pub(super) urgent: Vec<usize>,
 }
 
 impl Few {
@@ -67,7 +66,8 @@ impl Few {
         let (prices, value) = menus.priced(menus.prices_of_rows(prices.rows()), known);
         let (packings, gpus) = (Packings::new(&menus.rooms), offer.total());
         let (ways, gap) = (menus.regrets(&prices), value - known);
-        Self { menus, packings, prices, value, ways, bound: value, gpus, gap, proven: false }
+        let (proven, urgent) = (false, Vec::new());
+        Self { menus, packings, prices, value, ways, bound: value, gpus, gap, proven, urgent }
     }
 
     /// Whether no selection is better than the allocation, as far as packings were found.
@@ -89,15 +89,13 @@ impl Few {
         let mut answer = self.search_all(known.objective(), easy);
         let mut bound = answer.objective;
         if answer.left == 0 {
-            let width = self.effort(WIDTH, FULL_EFFORT) as usize;
-            let (task, packings) = self.task(None, answer.objective, 0.0, steps - easy);
-            let (swept, most) = sweep(&task, packings, width);
-            let last = self.search_all(swept.objective, swept.left);
-            let found = last.found.or(swept.found).or(answer.found);
-            (answer, bound) = (Answer { found, ..last }, most);
+            let (task, packings, urgent) = self.task(None, answer.objective, 0.0, steps - easy);
+            let (swept, most) = sweep(&task, packings, urgent);
+            let found = swept.found.or(answer.found);
+            (answer, bound) = (Answer { found, ..swept }, most);
         }
         (self.gap, self.bound) = (self.value - answer.objective, bound);
-        self.proven = answer.left > 0;
+        self.proven = bound <= answer.objective;
         let Some(found) = answer.found else { return known };
         let Some(placed) = self.place(offer, chunks, bids, &found) else {
             self.proven = false;
@@ -140,7 +138,7 @@ impl Few {
         first: f64,
         steps: u32,
     ) -> Answer {
-        let (task, packings) = self.task(without, known, first, steps);
+        let (task, packings, _) = self.task(without, known, first, steps);
         search(&task, packings)
     }
 
@@ -151,11 +149,11 @@ impl Few {
         known: f64,
         first: f64,
         steps: u32,
-    ) -> (Task<'_>, &mut Packings) {
-        let Self { menus, ways, prices, gpus, packings, .. } = self;
+    ) -> (Task<'_>, &mut Packings, &mut Vec<usize>) {
+        let Self { menus, ways, prices, gpus, packings, urgent, .. } = self;
         let (price, gpus) = (prices[0], *gpus);
         let value = self.value - without.map_or(0.0, |bidder| ways[bidder].0);
-        (Task { menus, ways, price, value, without, known, first, gpus, steps }, packings)
+        (Task { menus, ways, price, value, without, known, first, gpus, steps }, packings, urgent)
     }
 
     /// The GPUs of a selection in the rooms of its packing, inner rooms first; `None` where the offer

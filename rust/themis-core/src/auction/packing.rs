@@ -1,19 +1,24 @@
-//! Whether many asks fit at once, and in which rooms: best fit first, then all ways that differ.
+//! Whether many asks fit at once, and in which rooms: best fit first, then other ways, in two orders.
 //!
-//! The same asks are met again and again in one search, and in the next: what was found is kept.
-//! Cost: O(rooms of the kind) an ask, [`STEPS`] steps more at most where best fit fails.
+//! The same asks are met again and again in one search, and in the next: what was found is kept, and
+//! what does not fit beside fewer asks, or would where a harder ask did, is not looked for. Cost:
+//! O(rooms of the kind) an ask; where best fit fails, twice as much for all asks and [`SPARE`] more.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 
 use smallvec::SmallVec;
 
 use super::rooms::{Rooms, WHOLE};
+use crate::cluster::Locality;
 
-/// Steps of one search for a packing.
-const STEPS: u32 = 50;
+/// Rooms tried in one search for a packing, beside one for every ask.
+const SPARE: u32 = 4;
 /// Rooms that are looked at in a step.
 const ROOMS_A_STEP: u32 = 16;
+/// Bits of a room's number, and of what is left in it.
+const ROOM_BITS: u32 = 16;
 /// No packing was found.
 const NONE: u32 = u32::MAX;
 /// None was looked for.
@@ -26,13 +31,54 @@ pub(super) type Packing = SmallVec<[(u16, u16); 8]>;
 #[derive(Debug)]
 pub(super) struct Packings {
     found: Vec<Packing>,
+    /// Of each of these: the sum of the marks of its asks.
+    marks: Vec<u64>,
     /// Of each of these and every kind that could be added: the packing with it.
     with: Vec<u32>,
-    /// By the kinds of its asks, sorted.
-    by_asks: HashMap<SmallVec<[u16; 16]>, u32>,
+    /// By the sums of marks. Sets of asks whose sums met by chance would share a packing, and be
+    /// given whatever GPUs are free when they are placed.
+    by_marks: HashMap<u64, u32, Mixing>,
+    /// Of every kind that failed once: the kinds that are harder to have.
+    harder: Vec<Option<Box<[u16]>>>,
+    /// The place of every kind in each order in which asks are packed, once there was need.
+    orders: [Vec<u16>; 2],
     floor: Floor,
     /// Steps that were taken.
     pub(super) steps: u32,
+}
+
+/// Of small keys, soon made.
+pub(super) type Mixing = BuildHasherDefault<Mixed>;
+
+#[derive(Debug, Default)]
+pub(super) struct Mixed(u64);
+
+impl Hasher for Mixed {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64(u64::from(*byte));
+        }
+    }
+
+    fn write_u32(&mut self, number: u32) {
+        self.write_u64(u64::from(number));
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0 = mark(self.0 ^ number);
+    }
+}
+
+/// A number that tells one from others, even in sums (`SplitMix64`).
+fn mark(number: u64) -> u64 {
+    let mut mixed = number.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    mixed ^ (mixed >> 31)
 }
 
 impl Packings {
@@ -40,8 +86,11 @@ impl Packings {
     pub(super) fn new(rooms: &Rooms) -> Self {
         Self {
             found: vec![Packing::new()],
+            marks: vec![0],
             with: vec![UNKNOWN; rooms.kinds.len()],
-            by_asks: HashMap::new(),
+            by_marks: HashMap::default(),
+            harder: vec![None; rooms.kinds.len()],
+            orders: [Vec::new(), Vec::new()],
             floor: Floor::default(),
             steps: 0,
         }
@@ -65,42 +114,71 @@ impl Packings {
     }
 
     fn look_up(&mut self, rooms: &Rooms, number: u32, kind: u16) -> u32 {
-        let packing = &self.found[number as usize];
-        let mut asks: SmallVec<[u16; 16]> = packing.iter().map(|(kind, _)| *kind).collect();
-        asks.push(kind);
-        asks.sort_unstable();
-        if let Some(known) = self.by_asks.get(&asks) {
+        let marks = self.marks[number as usize].wrapping_add(mark(u64::from(kind)));
+        if let Some(known) = self.by_marks.get(&marks) {
             return *known;
         }
-        self.steps += 1 + (asks.len() + rooms.all.len()) as u32 / ROOMS_A_STEP;
+        let packing = &self.found[number as usize];
+        self.steps += 1 + (packing.len() + rooms.all.len()) as u32 / ROOMS_A_STEP;
         self.floor.lay(rooms, packing);
-        let mut number = NONE;
-        if self.floor.add(rooms, kind) || self.pack(rooms, &asks) {
-            number = self.found.len() as u32;
+        let row = number as usize * rooms.kinds.len();
+        let mut with = NONE;
+        if self.floor.add(rooms, kind) || self.pack(rooms, number, kind) {
+            with = self.found.len() as u32;
             self.found.push(self.floor.packing.clone());
-            self.with.resize(self.with.len() + rooms.kinds.len(), UNKNOWN);
+            self.marks.push(marks);
+            // What fits beside fewer asks no more does not fit beside more.
+            for kind in row..row + rooms.kinds.len() {
+                let none = self.with[kind] == NONE;
+                self.with.push(if none { NONE } else { UNKNOWN });
+            }
+        } else {
+            let harder = &mut self.harder[usize::from(kind)];
+            for kind in harder.get_or_insert_with(|| rooms.harder(kind)) {
+                self.with[row + usize::from(*kind)] = NONE;
+            }
         }
-        self.by_asks.insert(asks, number);
-        number
+        self.by_marks.insert(marks, with);
+        with
     }
 
-    /// Packs asks from the start: small rooms first, then those with a single room, then large asks.
-    fn pack(&mut self, rooms: &Rooms, asks: &[u16]) -> bool {
-        let mut asks: SmallVec<[u16; 16]> = asks.into();
-        asks.sort_by_key(|at| {
-            let kind = &rooms.kinds[usize::from(*at)];
-            (kind.within.level, kind.rooms.len() > 1, Reverse(kind.gpus), *at)
-        });
-        self.floor.lay(rooms, &[]);
-        let mut left = STEPS;
-        let found = self.floor.seek(rooms, &asks, 0, &mut left);
-        self.steps += STEPS - left;
-        found
+    /// Packs asks from the start: small rooms first, then those with a single room, then large asks;
+    /// where that fails, those with a single room first, then large asks.
+    fn pack(&mut self, rooms: &Rooms, number: u32, kind: u16) -> bool {
+        let packing = self.found[number as usize].iter();
+        let mut asks: SmallVec<[u16; 16]> = packing.map(|(kind, _)| *kind).collect();
+        asks.push(kind);
+        if self.orders[0].is_empty() {
+            self.orders = orders(rooms);
+        }
+        (0..2).any(|way| {
+            asks.sort_unstable_by_key(|kind| self.orders[way][usize::from(*kind)]);
+            self.floor.lay(rooms, &[]);
+            let most = asks.len() as u32 + SPARE;
+            let mut left = most;
+            let found =
+                self.floor.could_have(rooms, &asks) && self.floor.seek(rooms, &asks, 0, &mut left);
+            self.steps += std::mem::take(&mut self.floor.steps);
+            found
+        })
     }
 }
 
-/// GPUs left in a room, and in the part around it; that part, the room, its place in its kind's list.
-type Open = [u16; 5];
+/// The place of every kind in each order in which asks are packed.
+fn orders(rooms: &Rooms) -> [Vec<u16>; 2] {
+    [false, true].map(|large_first| {
+        let mut kinds: Vec<u16> = (0..rooms.kinds.len() as u16).collect();
+        kinds.sort_by_key(|at| {
+            let kind = &rooms.kinds[usize::from(*at)];
+            let level = kind.within.level;
+            let inner = if large_first { Locality::Slot } else { level };
+            (inner, kind.rooms.len() > 1, Reverse(kind.gpus), level, *at)
+        });
+        let mut places = vec![0; kinds.len()];
+        (0..).zip(kinds).for_each(|(place, kind)| places[usize::from(kind)] = place);
+        places
+    })
+}
 
 /// A packing under way.
 #[derive(Debug, Default)]
@@ -108,6 +186,8 @@ struct Floor {
     /// GPUs left in every room; of the whole, which is not counted, more than anybody asks for.
     left: Vec<u32>,
     packing: Packing,
+    /// Steps of searches since they were last counted.
+    steps: u32,
 }
 
 impl Floor {
@@ -124,9 +204,9 @@ impl Floor {
 
     /// Adds an ask where it fits best; nothing else moves.
     fn add(&mut self, rooms: &Rooms, kind: u16) -> bool {
-        let best = self.open(rooms, kind).min();
-        best.is_some_and(|[.., room, _]| {
-            self.take(rooms, kind, room);
+        let best = self.open(rooms, kind).map(|(fit, _)| fit).min();
+        best.is_some_and(|fit| {
+            self.take(rooms, kind, fit as u16);
             true
         })
     }
@@ -134,40 +214,55 @@ impl Floor {
     /// Packs asks in this order, the first not in `banned` rooms (a bit each, by place in its list).
     fn seek(&mut self, rooms: &Rooms, asks: &[u16], mut banned: u64, left: &mut u32) -> bool {
         let Some((kind, rest)) = asks.split_first() else { return true };
-        let bit = |at: u16| 1_u64.checked_shl(u32::from(at)).unwrap_or(0);
-        let open = self.open(rooms, *kind).filter(|[.., at]| banned & bit(*at) == 0);
-        let mut open: SmallVec<[Open; 16]> = open.collect();
-        open.sort_unstable();
-        // Rooms with as much left in the same part are alike: what lies inside them came before.
-        for alike in open.chunk_by(|a, b| (a[0], a[2]) == (b[0], b[2])) {
-            if *left == 0 {
-                return false;
-            }
-            *left = left.saturating_sub(
-                1 + rooms.kinds[usize::from(*kind)].rooms.len() as u32 / ROOMS_A_STEP,
-            );
-            self.take(rooms, *kind, alike[0][3]);
+        let bit = |at: usize| 1_u64.checked_shl(at as u32).unwrap_or(0);
+        let mut next = 0;
+        loop {
+            let open = self.open(rooms, *kind).filter(|(fit, _)| *fit >= next);
+            let best = open.filter(|(_, at)| banned & bit(*at) == 0).map(|(fit, _)| fit).min();
+            let Some(best) = best.filter(|_| *left > 0) else { return false };
+            *left -= 1;
+            let looked_at = rooms.kinds[usize::from(*kind)].rooms.len() as u32;
+            self.steps += 1 + looked_at / ROOMS_A_STEP;
+            self.take(rooms, *kind, best as u16);
             let banned_next = if rest.first() == Some(kind) { banned } else { 0 };
-            if self.seek(rooms, rest, banned_next, left) {
+            if self.could_have(rooms, rest) && self.seek(rooms, rest, banned_next, left) {
                 return true;
             }
             self.take_back(rooms);
+            // Rooms with as much left in the same part are alike: what lies inside them came before.
             // Asks of one kind change places freely: none of the next needs to lie here either.
-            for [.., at] in alike {
-                banned |= bit(*at);
-            }
+            let alike = best >> ROOM_BITS;
+            let places = self.open(rooms, *kind).filter(|(fit, _)| fit >> ROOM_BITS == alike);
+            banned |= places.fold(0, |bits, (_, at)| bits | bit(at));
+            next = (alike + 1) << ROOM_BITS;
         }
-        false
     }
 
-    /// The rooms that have an ask; the least fits best.
-    fn open(&self, rooms: &Rooms, kind: u16) -> impl Iterator<Item = Open> {
+    /// Whether asks fit as far as those of one kind alone tell.
+    fn could_have(&self, rooms: &Rooms, asks: &[u16]) -> bool {
+        asks.chunk_by(|a, b| a == b).all(|alike| {
+            let kind = &rooms.kinds[usize::from(alike[0])];
+            let mut lacking = alike.len() as u32;
+            kind.paths.iter().any(|path| {
+                let left = path.map(|room| self.left[usize::from(room)]);
+                lacking = lacking.saturating_sub(left[0].min(left[1]).min(left[2]) / kind.gpus);
+                lacking == 0
+            })
+        })
+    }
+
+    /// The rooms that have an ask, and their places in the list of its kind. The least fits best: by
+    /// the GPUs left in the room, in the part around it, then that part and the room by number.
+    fn open(&self, rooms: &Rooms, kind: u16) -> impl Iterator<Item = (u64, usize)> {
         let kind = &rooms.kinds[usize::from(kind)];
-        let has = |room: u16| rooms.around(room).iter().all(|room| self.left[*room] >= kind.gpus);
-        (0..).zip(&kind.rooms).filter(move |(_, room)| has(**room)).map(|(at, room)| {
-            let outer = rooms.outer(*room);
-            let left = |room: u16| self.left[usize::from(room)].min(u32::from(u16::MAX)) as u16;
-            [left(*room), left(outer), outer, *room, at]
+        kind.paths.iter().enumerate().filter_map(|(at, path)| {
+            let [here, around, beyond] = path.map(|room| self.left[usize::from(room)]);
+            if here.min(around).min(beyond) < kind.gpus {
+                return None;
+            }
+            let left = |left: u32| u64::from(left.min(u32::from(u16::MAX)));
+            let parts = [left(here), left(around), path[1].into(), path[0].into()];
+            Some((parts.iter().fold(0, |fit, part| fit << ROOM_BITS | part), at))
         })
     }
 
@@ -270,5 +365,38 @@ mod tests {
             fitting += u32::from(packed);
         }
         assert!((200..1_800).contains(&fitting), "{fitting}");
+    }
+
+    #[test]
+    fn what_was_ruled_out_for_fewer_or_easier_asks_fits_nowhere() {
+        let mut dice = Dice(11);
+        let mut ruled_out = 0;
+        for round in 0..1_000 {
+            let (offer, asks) = draw(&mut dice);
+            let chunks = Chunks::of(&offer, &[], &[]);
+            let mut rooms = Rooms::of(&offer);
+            let kinds: Vec<u16> = asks.iter().map(|a| rooms.kind(&offer, &chunks, a)).collect();
+            let mut packings = Packings::new(&rooms);
+            let mut number = Some(0);
+            for beside in 0..asks.len() {
+                let Some(before) = number else { break };
+                // Every ask beside the first ones: what one failure rules out, others come to next.
+                for (ask, kind) in asks.iter().zip(&kinds) {
+                    let mut all = asks[..beside].to_vec();
+                    all.push(*ask);
+                    if all.iter().map(|ask| ask.gpus).sum::<u32>() > offer.total() {
+                        continue;
+                    }
+                    let row = before as usize * rooms.kinds.len();
+                    ruled_out += u32::from(packings.with[row + usize::from(*kind)] == NONE);
+                    let packed = packings.with(&rooms, before, *kind).is_some();
+                    let slots = (0..offer.topology().slots() as u32).map(SlotId);
+                    let mut free: Vec<u32> = slots.map(|slot| offer.slot(slot)).collect();
+                    assert_eq!(packed, fit(&mut free, offer.topology(), &all), "round {round}");
+                }
+                number = packings.with(&rooms, before, kinds[beside]);
+            }
+        }
+        assert!(ruled_out > 300, "{ruled_out}");
     }
 }

@@ -29,6 +29,8 @@ pub(super) struct Kind {
     pub(super) uses: Use,
     /// The parts in which they may lie; the whole offer, if anywhere.
     pub(super) rooms: Vec<u16>,
+    /// Each of these rooms with those around it.
+    pub(super) paths: Vec<[u16; 3]>,
 }
 
 /// The whole offer is the first room.
@@ -93,10 +95,11 @@ impl Rooms {
         let kind = known.unwrap_or_else(|| {
             let mut uses = Use::default();
             chunks.grow(&mut uses, ask.within, 0, gpus);
-            let mut kind = Kind { gpus, within, near, uses, rooms: Vec::new() };
+            let mut kind = Kind { gpus, within, near, uses, rooms: Vec::new(), paths: Vec::new() };
             let rooms = (WHOLE..).zip(&self.all);
             kind.rooms =
                 rooms.filter(|(_, room)| kind.suits(offer, room)).map(|(at, _)| at).collect();
+            kind.paths = kind.rooms.iter().map(|at| self.all[usize::from(*at)].path).collect();
             self.kinds.push(kind);
             self.kinds.len() - 1
         });
@@ -108,6 +111,21 @@ impl Rooms {
         let kinds = kinds.map(|kind| &self.kinds[usize::from(kind)]);
         let bound = kinds.filter(|kind| kind.within.level != Locality::Cluster);
         bound.map(|kind| kind.gpus).max().unwrap_or(0)
+    }
+
+    /// The kinds whose asks lie nowhere but in rooms of a kind, or inside them, and are no smaller:
+    /// where one of these fits, so does one of the kind.
+    pub(super) fn harder(&self, than: u16) -> Box<[u16]> {
+        let easy = &self.kinds[usize::from(than)];
+        let inside = |room: &u16| {
+            self.all[usize::from(*room)]
+                .path
+                .iter()
+                .any(|room| easy.rooms.binary_search(room).is_ok())
+        };
+        let harder = |kind: &Kind| kind.gpus >= easy.gpus && kind.rooms.iter().all(inside);
+        let kinds = (0..).zip(&self.kinds);
+        kinds.filter(|(_, kind)| harder(kind)).map(|(at, _)| at).collect()
     }
 
     /// Whether so many asks of a kind fit, each in a room that would be empty but for them.

@@ -82,8 +82,8 @@ pub(super) struct Search<'a> {
     /// What is given up at least by the bidders from each on with so many GPUs left.
     pub(super) completion: Vec<Vec<f64>>,
     allowance: f64,
-    best: f64,
-    found: Option<Found>,
+    pub(super) best: f64,
+    pub(super) found: Option<Found>,
     chosen: Vec<Option<usize>>,
     pub(super) left: u32,
 }
@@ -175,7 +175,7 @@ impl<'a> Search<'a> {
 
 /// For every bidder, and after the last one, the least that it and those to come give up with so
 /// many GPUs left; GPUs that nobody takes are given up at their price.
-fn completions(order: &[(usize, &[Way])], price: f64, gpus: u32) -> Vec<Vec<f64>> {
+pub(super) fn completions(order: &[(usize, &[Way])], price: f64, gpus: u32) -> Vec<Vec<f64>> {
     let idle: Vec<f64> = (0..=gpus).map(|left| f64::from(left) * price).collect();
     let mut all = vec![idle];
     for (_, choices) in order.iter().rev() {
