@@ -26,6 +26,7 @@ class Case(NamedTuple):
     style: str
     mean: float
     worst: float
+    seed: int = 5
 
 
 # There are more bidders than the 64 whose payments are searched, than the 160 of the knapsack's
@@ -35,6 +36,8 @@ CASES = [
     Case(1024, 100, 50, "base", 1e-4, 1e-3),
     Case(4096, 400, 10, "base", 1e-4, 1e-3),
     Case(1024, 100, 50, "hard", 0.05, 0.25),
+    # Exchanges give some far more than the knapsack selected for them, and they pay for that.
+    Case(1024, 100, 50, "hard", 0.02, 0.05, seed=6),
 ]
 
 
@@ -59,7 +62,7 @@ def test_c_lies_between_what_auctions_without_the_winner_allow(
     case: Case,
     instances: Any,  # noqa: ANN401 - a module
 ) -> None:
-    drawn = instances.draw_auction(case.gpus, case.bidders, case.percent, case.style, 5)
+    drawn = instances.draw_auction(case.gpus, case.bidders, case.percent, case.style, case.seed)
     outcome = clear_auction(drawn.offer, drawn.apps, cluster_gpus=case.gpus)
     step = max(1, outcome.winners.height // 25)
     found = list(brackets(drawn.offer, drawn.apps, case.gpus, outcome, step))

@@ -210,7 +210,7 @@ impl Table {
 
     /// By how much the others are worse off with each of these bidders than without it, in log:
     /// log c, from the table with everybody and the tables that leave one out. `log_v` is the
-    /// bidder's value in the selection.
+    /// bidder's value in the allocation.
     pub(super) fn log_payments(&self, bidders: &[(usize, f64)]) -> Vec<f64> {
         let slack_without = |bidder: usize| self.slack + i64::from(self.best[bidder].0);
         let slacks = bidders.iter().map(|(bidder, _)| (Some(*bidder), slack_without(*bidder)));

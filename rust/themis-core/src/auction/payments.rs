@@ -4,6 +4,8 @@
 //! without i). With few bidders a search finds each of the latter ([`super::few`]). With more, both
 //! come from one table ([`super::knapsack`]) at the prices of the dual, so that the denominator does
 //! not depend on how well a re-solve went: all payments cost one divide and conquer over the core.
+//! There c is the product of all V in what the table selects, over the winner's V in the allocation
+//! and that denominator: what an exchange gave a winner beyond the selection, others lack.
 //! Auctions of explicit tables are solved again without each winner, and so are small ones of few
 //! bidders with limits that the search does not know ([`Few::knows_all`]), and those of the greedy
 //! solver, so that both sides of the fraction come from the same one.
@@ -40,12 +42,8 @@ pub(super) fn hidden_payments(
     }
     let others = |winner: &usize| solution.objective_of_others(*winner);
     let logs: Vec<f64> = match without {
-        Without::Table(table, selection) => {
-            let value = |winner: &usize| {
-                let bid = &bids[*winner];
-                let chosen = selection[*winner].map(|pattern| bid.patterns[pattern].log_v);
-                (*winner, chosen.unwrap_or(bid.bidder.log_v_empty()))
-            };
+        Without::Table(table) => {
+            let value = |winner: &usize| (*winner, solution.log_v[*winner]);
             table.log_payments(&winners.iter().map(value).collect::<Vec<_>>())
         }
         Without::Search(few) => {

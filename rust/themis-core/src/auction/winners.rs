@@ -12,7 +12,7 @@
 use super::dual::{self, Dual};
 use super::few::Few;
 use super::greedy::Greedy;
-use super::knapsack::{Selection, Table};
+use super::knapsack::Table;
 use super::placing::place;
 use super::solution::Solution;
 use super::{Bid, FEW, exact, exchange};
@@ -41,8 +41,8 @@ pub(super) struct Solved {
 pub(super) enum Without {
     /// The same solver once more.
     Again,
-    /// The knapsack's table, and what it selected.
-    Table(Table, Selection),
+    /// The knapsack's table.
+    Table(Table),
     /// A search that goes on from that for the allocation, if there was one.
     Search(Option<Box<Few>>),
 }
@@ -86,7 +86,7 @@ pub(super) fn solve(offer: &FreeSet, chunks: &Chunks, bids: &[Bid<'_>], thrift: 
     } else if with_tables || bids.len() <= AGAIN && is_small {
         Without::Again
     } else {
-        Without::Table(table, selection)
+        Without::Table(table)
     };
     Solved { solution: best, dual, without }
 }
