@@ -7,9 +7,9 @@
 
 use smallvec::SmallVec;
 
-use crate::app::AppState;
 use crate::app::ladder::{Ladder, Reach, Step};
-use crate::cluster::{Bundle, Chunks, Fill, FreeSet, Locality, Near, Use, fit_by};
+use crate::app::{AppState, Job, Stake, Stopping};
+use crate::cluster::{Bundle, Chunks, Fill, FreeSet, Locality, Near, Topology, Use, fit_by};
 
 /// GPUs for one job of an app.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,15 +64,23 @@ impl AppState {
     /// The bid on an offer: patterns that are worth more than nothing, by steps, slower pools and
     /// coarser localities first; of a pool, a closer one is listed only if it is worth more.
     pub fn patterns(&self, offer: &FreeSet, chunks: &Chunks) -> Vec<Pattern> {
-        let steps = self.steps(offer.total().min(self.spare_of(offer)));
-        let held = self.held_rates(offer.topology());
+        self.patterns_of(&self.stake(offer.topology()), offer, chunks)
+    }
+
+    /// The same with what it rests on at hand.
+    pub(crate) fn patterns_of(
+        &self,
+        stake: &Stake,
+        offer: &FreeSet,
+        chunks: &Chunks,
+    ) -> Vec<Pattern> {
+        let steps = first_of(&stake.steps, offer.total().min(self.spare_of(offer)));
         let openings = self.openings(offer);
-        let mut ladders: SmallVec<[Ladder; 4]> =
-            self.reaches().map(|reach| Ladder::new(self, &held, reach)).collect();
+        let ladder = |reach| Ladder::new(self, stake, offer.topology(), reach);
+        let mut ladders: SmallVec<[Ladder; 4]> = self.reaches().map(ladder).collect();
         let floor = self.log_v_empty();
-        let value = self.value();
         let mut patterns = Vec::with_capacity(steps.len() * ladders.len());
-        for (count, step) in (1..).zip(&steps) {
+        for (count, step) in (1..).zip(steps) {
             let (mut coarser, mut pool) = (floor, u8::MAX);
             for ladder in &mut ladders {
                 if ladder.reach().pool != pool {
@@ -82,7 +90,7 @@ impl AppState {
                 if !ladder.fits() {
                     continue;
                 }
-                let log_v = value.log_v(ladder.pace());
+                let log_v = stake.value.log_v(ladder.pace());
                 if log_v > coarser {
                     let (reach, uses) = (ladder.reach(), ladder.uses());
                     patterns.push(Pattern {
@@ -104,15 +112,15 @@ impl AppState {
     /// Finds the GPUs of a pattern and takes them from `free`; `None` (and `free` unchanged) when
     /// they can't be had.
     pub fn place(&self, pattern: &Pattern, free: &mut FreeSet) -> Option<Placed> {
-        self.place_steps(pattern, &self.steps(pattern.gpus()), free, Fill::Fullest)
+        self.place_of(pattern, &self.stake(free.topology()), free, Fill::Fullest)
     }
 
-    /// The same with the app's steps at hand, since one bid is placed many times, and with the
+    /// The same with what it rests on at hand, since one bid is placed many times, and with the
     /// machines of a rack in a given order.
-    pub(crate) fn place_steps(
+    pub(crate) fn place_of(
         &self,
         pattern: &Pattern,
-        steps: &[Step],
+        stake: &Stake,
         free: &mut FreeSet,
         fill: Fill,
     ) -> Option<Placed> {
@@ -120,9 +128,9 @@ impl AppState {
             return None;
         }
         let topology = free.shared_topology();
-        let mut rates = self.held_rates(&topology);
-        let mut parts: Vec<Part> = Vec::new();
-        for (step, reach) in shares(pattern, steps) {
+        let shares = shares(pattern, &stake.steps);
+        let mut parts: Vec<Part> = Vec::with_capacity(shares.len());
+        for (step, reach) in shares {
             let (job, gpus) = (step.job(), step.gpus);
             let state = &self.jobs[job];
             let near = Near { held: &state.held, previous: &state.previous };
@@ -134,18 +142,44 @@ impl AppState {
                 return None;
             };
             free.take_for(self.tenant, state.needs, &bundle);
-            rates[job] = state.rate_on(&topology, &state.held.union(&bundle));
             parts.push(Part { job, bundle });
         }
-        Some(Placed { parts, log_v: self.log_v_at(&rates) })
+        let log_v = stake.value.log_v(self.pace_with(stake, &topology, &parts));
+        Some(Placed { parts, log_v })
     }
 
-    /// The steps in the order of service, up to so many GPUs in all.
-    pub(crate) fn steps(&self, limit: u32) -> SmallVec<[Step; 16]> {
+    /// The pace with these GPUs beside what its jobs keep.
+    fn pace_with(&self, stake: &Stake, topology: &Topology, parts: &[Part]) -> f64 {
+        let rate_with = |Part { job, bundle }: &Part| {
+            let job = &self.jobs[*job];
+            if job.held.is_empty() {
+                return job.rate_on(topology, bundle);
+            }
+            job.rate_on(topology, &job.held.union(bundle))
+        };
+        match self.stopping {
+            Stopping::All => parts.iter().fold(stake.pace, |pace, part| {
+                let job = &self.jobs[part.job];
+                pace - job.rate_on(topology, &job.held) + rate_with(part)
+            }),
+            Stopping::First => {
+                let mut rates = self.held_rates(topology);
+                for part in parts {
+                    rates[part.job] = rate_with(part);
+                }
+                self.pace(&rates)
+            }
+        }
+    }
+
+    /// The steps in the order of service.
+    pub(super) fn steps(&self) -> SmallVec<[Step; 8]> {
         let mut steps = SmallVec::new();
-        let mut left = limit.min(self.spare());
+        let mut left = self.spare();
+        let mut before: Option<&Job> = None;
         for job in self.job_order() {
             let state = &self.jobs[job];
+            let again = before.replace(state).is_some_and(|before| before.bids_like(state));
             let mut has = state.held.gpus();
             while has < state.max {
                 // What completes the gang comes first, then as much again.
@@ -155,7 +189,7 @@ impl AppState {
                 if gpus > left {
                     return steps;
                 }
-                steps.push(Step::new(job, gpus));
+                steps.push(Step { job: job as u32, gpus, again });
                 has += gpus;
                 left -= gpus;
             }
@@ -179,6 +213,16 @@ impl AppState {
         let pools = (0..pools as u8).rev();
         pools.flat_map(move |pool| levels().map(move |level| Reach { level, pool }))
     }
+}
+
+/// The first steps, up to so many GPUs in all.
+pub(super) fn first_of(steps: &[Step], mut gpus: u32) -> &[Step] {
+    let fits = |step: &&Step| {
+        let left = gpus.checked_sub(step.gpus);
+        gpus = left.unwrap_or(0);
+        left.is_some()
+    };
+    &steps[..steps.iter().take_while(fits).count()]
 }
 
 /// What each job gets by a pattern, and how far apart it may be.

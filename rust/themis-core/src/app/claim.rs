@@ -13,17 +13,28 @@ use crate::cluster::{Bundle, FreeSet, Locality, Near, Openings, Within, fit};
 impl AppState {
     /// The order in which jobs are served.
     pub fn job_order(&self) -> Vec<usize> {
+        self.order_of(|_| true).into_vec()
+    }
+
+    /// The same of some of them.
+    fn order_of(&self, wanted: impl Fn(&Job) -> bool) -> SmallVec<[usize; 16]> {
         let key = |at: usize| {
             let job = &self.jobs[at];
             let ideal = divide(job.work_left_gpu_s, job.most());
             let time = if self.stopping == Stopping::All { -ideal } else { ideal };
             (job.held.is_empty() && job.previous.is_empty(), job.rank, time, at)
         };
-        let mut order: SmallVec<[_; 16]> = (0..self.jobs.len()).map(key).collect();
+        let wanted = (0..self.jobs.len()).filter(|at| wanted(&self.jobs[*at]));
+        let mut order: SmallVec<[_; 16]> = wanted.map(key).collect();
         order.sort_unstable_by(|a, b| {
             a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)).then(a.2.total_cmp(&b.2)).then(a.3.cmp(&b.3))
         });
         order.into_iter().map(|(.., at)| at).collect()
+    }
+
+    /// The jobs in order that so many GPUs could be enough for.
+    fn claimants(&self, most: u32) -> SmallVec<[usize; 16]> {
+        self.order_of(|job| job.need(most) > 0)
     }
 
     /// One job-sized claim on free GPUs: the next job in order that they help, and its bundle.
@@ -39,7 +50,7 @@ impl AppState {
         }
         // Equal jobs, as those of a search, come one after the other: what helps none is seen once.
         let mut before: Option<&Job> = None;
-        let mut order = self.job_order().into_iter();
+        let mut order = self.claimants(free.total().min(spare)).into_iter();
         order.find_map(|job| {
             let same = before.replace(&self.jobs[job]) == Some(&self.jobs[job]);
             if same { None } else { claim(job) }
@@ -90,28 +101,43 @@ impl AppState {
         Openings::of(offer, self.jobs.iter().map(|job| job.needs))
     }
 
-    /// Takes claims from `free` until nothing more helps; the parts, in the order of the claims.
+    /// Takes claims from `free` until nothing more helps, as [`AppState::claim_one`] would one after
+    /// the other; the parts, in the order of the claims.
     pub fn claim_all(&mut self, free: &mut FreeSet) -> Vec<(usize, Bundle)> {
         let mut parts = Vec::new();
-        while let Some((job, bundle)) = self.claim_one(free) {
-            self.take(free, job, &bundle);
-            self.hold(job, &bundle);
-            parts.push((job, bundle));
+        let mut before: Option<usize> = None;
+        // Free GPUs get fewer, so that who was refused would be again; who took some goes before
+        // those that wait, and so is asked again first.
+        for job in self.claimants(free.total().min(self.spare_of(free))) {
+            if before.replace(job).is_some_and(|before| self.jobs[before] == self.jobs[job]) {
+                continue;
+            }
+            while let Some(bundle) = self.jobs[job].claim(free, self.spare_of(free)) {
+                self.take(free, job, &bundle);
+                self.hold(job, &bundle);
+                parts.push((job, bundle));
+            }
         }
         parts
     }
 }
 
 impl Job {
+    /// How many of so many GPUs it could use; none if it still lacks some of its gang with them.
+    fn need(&self, most: u32) -> u32 {
+        let need = self.unmet().min(most);
+        if self.held.gpus() + need < self.gang { 0 } else { need }
+    }
+
     /// At most `most` free GPUs that speed this job up most, together with what it holds; the
     /// previous ones when none are better; `None` when none help. Ties: fewer GPUs, then the faster
     /// pool, then the finer locality.
     pub fn claim(&self, free: &FreeSet, most: u32) -> Option<Bundle> {
-        let need = self.unmet().min(free.total()).min(most);
-        let held = self.held.gpus();
-        if need == 0 || held + need < self.gang {
+        let need = self.need(free.total().min(most));
+        if need == 0 {
             return None;
         }
+        let held = self.held.gpus();
         let free = &*free.open_to(self.needs);
         let topology = free.topology();
         let now = topology.locality(&self.held);

@@ -7,8 +7,9 @@
 
 use smallvec::SmallVec;
 
+use crate::app::bid::first_of;
 use crate::app::ladder::{Ladder, Reach, Step};
-use crate::app::{AppState, Pattern, Stopping, Value};
+use crate::app::{AppState, Pattern, Stake, Stopping, Value};
 use crate::cluster::{Chunks, FreeSet, Openings, Use};
 
 /// Most steps of a mixture.
@@ -25,22 +26,22 @@ struct Rung {
 impl AppState {
     /// Patterns of two reaches that are worth more than nothing, and more than the coarser one
     /// alone; none for apps of one job, and of those that are done with their first.
-    pub fn mixtures(&self, offer: &FreeSet, chunks: &Chunks) -> Vec<Pattern> {
+    pub(crate) fn mixtures(&self, stake: &Stake, offer: &FreeSet, chunks: &Chunks) -> Vec<Pattern> {
         let mut mixtures = Vec::new();
         if self.jobs.len() < 2 || self.stopping != Stopping::All {
             return mixtures;
         }
-        let mut steps = self.steps(offer.total().min(self.spare_of(offer)));
-        steps.truncate(MOST_STEPS);
-        let held = self.held_rates(offer.topology());
+        let steps = first_of(&stake.steps, offer.total().min(self.spare_of(offer)));
+        let steps = &steps[..steps.len().min(MOST_STEPS)];
         let openings = self.openings(offer);
-        let climb =
-            |reach| (reach, self.rungs(Ladder::new(self, &held, reach), &openings, chunks, &steps));
+        let climb = |reach| {
+            let ladder = Ladder::new(self, stake, offer.topology(), reach);
+            (reach, self.rungs(ladder, &openings, chunks, steps))
+        };
         let reaches: SmallVec<[(Reach, Vec<Rung>); 4]> = self.reaches().map(climb).collect();
-        let value = self.value();
         for (at, coarse) in reaches.iter().enumerate() {
             for fine in &reaches[at + 1..] {
-                self.mix(&steps, coarse, fine, &value, &mut mixtures);
+                self.mix(steps, coarse, fine, &stake.value, &mut mixtures);
             }
         }
         mixtures

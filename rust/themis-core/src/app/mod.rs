@@ -9,6 +9,7 @@ mod profile;
 mod relaxed;
 mod scaling;
 mod speeds;
+mod stake;
 mod state;
 mod value;
 
@@ -22,5 +23,6 @@ pub use profile::Profile;
 pub use relaxed::Relaxed;
 pub use scaling::Scaling;
 pub use speeds::{OwnGpus, Pool, Speeds};
+pub use stake::Stake;
 pub use state::{Alone, AppState, Job, Stopping, log_v};
 pub use value::Value;

@@ -10,7 +10,7 @@
 //! polygon between the localities, and a concave function less a linear one is largest on its edges.
 
 use crate::app::ladder::loosest;
-use crate::app::{AppState, Job, Stopping, Value};
+use crate::app::{AppState, Job, Stake, Stopping, Value};
 use crate::cluster::{Chunks, FreeSet, Locality, MAX_ROWS, Use, Within};
 
 /// The ways to serve each job, one job at a time.
@@ -19,6 +19,7 @@ pub struct Relaxed {
     value: Value,
     stopping: Stopping,
     floor: f64,
+    /// The sum of rates on what its jobs keep, for `All`.
     held_rate: f64,
     /// (gain in rate, use) of every size and locality, by job; for `First` the job's rate.
     jobs: Vec<Vec<(f64, Use)>>,
@@ -34,59 +35,37 @@ const TANGENTS: u32 = 20;
 
 impl AppState {
     /// The relaxed app on an offer.
-    pub fn relaxed(&self, offer: &FreeSet, chunks: &Chunks) -> Relaxed {
-        let held = self.held_rates(offer.topology());
+    pub fn relaxed(&self, stake: &Stake, offer: &FreeSet, chunks: &Chunks) -> Relaxed {
         let openings = self.openings(offer);
-        let alike = self.alike();
-        let jobs = self.jobs.iter().zip(&held);
-        let open = jobs.filter(|(job, _)| job.unmet() > 0);
-        let jobs = open.take(if alike.is_some() { 1 } else { usize::MAX });
+        let alike = stake.alike;
+        let some = if alike.is_some() { 1 } else { usize::MAX };
+        let open = || self.jobs.iter().filter(|job| job.unmet() > 0).take(some);
         Relaxed {
-            value: self.value(),
+            value: stake.value.clone(),
             stopping: self.stopping,
             floor: self.log_v_empty(),
-            held_rate: held.iter().sum(),
-            jobs: jobs
-                .map(|(job, rate)| {
-                    let base = if self.stopping == Stopping::All { *rate } else { 0.0 };
+            held_rate: stake.pace,
+            jobs: open()
+                .map(|job| {
+                    let base = match self.stopping {
+                        Stopping::All => job.rate_on(offer.topology(), &job.held),
+                        Stopping::First => 0.0,
+                    };
                     ways(job, openings.to(job.needs), chunks)
                         .into_iter()
                         .map(|(rate, uses)| (rate - base, uses))
                         .collect()
                 })
                 .collect(),
-            work_left: self
-                .jobs
-                .iter()
-                .filter(|job| job.unmet() > 0)
-                .map(|job| job.work_left_gpu_s)
-                .collect(),
+            work_left: open().map(|job| job.work_left_gpu_s).collect(),
             alike,
             gpus: offer.total().min(self.spare_of(offer)),
-            all_gpus: offer.total() + self.jobs.iter().map(|job| job.held.gpus()).sum::<u32>(),
+            all_gpus: offer.total() + self.held_gpus(),
         }
     }
 }
 
-impl AppState {
-    /// How many jobs want GPUs, when all must end and these are rigid, alike and hold nothing.
-    fn alike(&self) -> Option<usize> {
-        if self.stopping == Stopping::First {
-            return None;
-        }
-        let open: Vec<&Job> = self.jobs.iter().filter(|job| job.unmet() > 0).collect();
-        let first = open.first()?;
-        let same = |job: &&Job| {
-            job.held.is_empty()
-                && job.gang == job.max
-                && job.gang == first.gang
-                && job.profile == first.profile
-                && job.speeds == first.speeds
-                && job.needs == first.needs
-        };
-        open.iter().all(same).then_some(open.len())
-    }
-}
+impl AppState {}
 
 /// (rate, use) of a job with every whole number of gangs at every reach.
 fn ways(job: &Job, offer: &FreeSet, chunks: &Chunks) -> Vec<(f64, Use)> {
@@ -144,32 +123,35 @@ impl Relaxed {
         let mut best = self.floor;
         let gang = self.jobs.first().and_then(|ways| ways.first()).map_or(1, |way| way.1.gpus());
         let jobs = jobs.min((self.gpus / gang.max(1)) as usize);
-        for count in 1..=jobs {
+        for count in (1..=jobs).map(|count| count as f64) {
             for (at, one) in ways.iter().enumerate() {
-                best = best.max(self.on_edge(count as f64, *one, *one));
+                best = best.max(self.at(count * one.0, count * one.1));
                 for other in &ways[at + 1..] {
-                    best = best.max(self.on_edge(count as f64, *one, *other));
+                    best = best.max(self.on_edge(count, *one, *other));
                 }
             }
         }
         best
     }
 
-    /// Most worth of so many jobs, any real number of them one way and the others another way.
+    /// The worth of so much more rate at this cost.
+    fn at(&self, rate: f64, cost: f64) -> f64 {
+        self.value.unfloored(self.held_rate + rate) - cost
+    }
+
+    /// Most worth of so many jobs, some real number of them one way and the others another way.
     fn on_edge(&self, jobs: f64, one: (f64, f64), other: (f64, f64)) -> f64 {
-        let at = |share: f64| {
-            let rate = self.held_rate + jobs * (one.0 + share * (other.0 - one.0));
-            let cost = jobs * (one.1 + share * (other.1 - one.1));
-            self.value.unfloored(rate) - cost
-        };
         let (rate, cost) = (jobs * (other.0 - one.0), jobs * (other.1 - one.1));
-        let ends = at(0.0).max(at(1.0));
         // Inside, the slope of log V is the price of rate.
         let inside = self.value.rate_at_slope(cost / rate).map(|best| {
             let share = (best - self.held_rate - jobs * one.0) / rate;
-            if (0.0..=1.0).contains(&share) { at(share) } else { f64::NEG_INFINITY }
+            if (0.0..=1.0).contains(&share) {
+                self.at(jobs * one.0 + share * rate, jobs * one.1 + share * cost)
+            } else {
+                f64::NEG_INFINITY
+            }
         });
-        inside.map_or(ends, |inside| inside.max(ends))
+        inside.unwrap_or(f64::NEG_INFINITY)
     }
 
     fn most_of_all(&self, prices: &[f64; MAX_ROWS]) -> f64 {
@@ -250,7 +232,7 @@ mod tests {
         ];
         for (stopping, jobs, close) in cases {
             let app = AppState::new(300.0, 100.0, stopping, jobs).with_rho_empty(Some(1e3));
-            let relaxed = app.relaxed(&offer, &chunks);
+            let relaxed = app.relaxed(&app.stake(offer.topology()), &offer, &chunks);
             for price in [0.0, 0.01, 0.05, 0.1, 0.3, 1.0] {
                 for chunk in [0.0, 0.02, 0.2] {
                     let mut prices = [chunk; MAX_ROWS];

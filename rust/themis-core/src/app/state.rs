@@ -1,5 +1,7 @@
 //! What an app reports: elapsed time, work left, demands, holdings (paper, section 4.3).
 
+use smallvec::SmallVec;
+
 use crate::app::{Demand, OwnGpus, Pool, Profile, Speeds, divide};
 use crate::cluster::{Bundle, FreeSet, Host, Locality, Topology};
 
@@ -283,7 +285,7 @@ impl AppState {
     }
 
     /// The rates of its jobs on what they keep.
-    pub fn held_rates(&self, topology: &Topology) -> Vec<f64> {
+    pub fn held_rates(&self, topology: &Topology) -> SmallVec<[f64; 16]> {
         self.jobs.iter().map(|job| job.rate_on(topology, &job.held)).collect()
     }
 
@@ -304,7 +306,7 @@ impl AppState {
 
     /// log V if its jobs ran at these rates; never below that of winning nothing.
     pub fn log_v_at(&self, rates: &[f64]) -> f64 {
-        log_v(self.rho_at(rates)).max(self.log_v_empty())
+        self.value().log_v(self.pace(rates))
     }
 
     /// Adds GPUs to what a job keeps.

@@ -1,15 +1,8 @@
 //! The two kinds of bidder: an app state that the core values itself, and an explicit table.
 
-use smallvec::SmallVec;
-
-use crate::app::{AppState, Part, Pattern, Placed, Reach, Relaxed, Step, shares};
-use crate::cluster::{
-    Bundle, Chunks, Fill, FreeSet, Host, Locality, Near, Topology, TypeSet, Within,
-};
+use crate::app::{AppState, Part, Pattern};
+use crate::cluster::{Bundle, FreeSet, Host, Near, Topology, TypeSet};
 use crate::ids::SlotId;
-
-/// The reach of a row of a table.
-const ANYWHERE: Reach = Reach { level: Locality::Cluster, pool: 0 };
 
 static NOTHING: Bundle = Bundle::EMPTY;
 
@@ -33,16 +26,6 @@ pub struct Table {
     pub held: Bundle,
 }
 
-/// GPUs for one job, and where they may lie.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Ask {
-    pub(super) job: usize,
-    pub(super) gpus: u32,
-    pub(super) within: Within,
-    /// A slot in whose part they must lie.
-    pub(super) near: Option<SlotId>,
-}
-
 /// An agent's answer to any offer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Bidder {
@@ -58,93 +41,6 @@ impl Bidder {
         match self {
             Self::App(app) => app.log_v_empty(),
             Self::Table(table) => table.log_v_empty,
-        }
-    }
-
-    /// The bid on an offer: rows worth more than nothing that the offer could serve.
-    pub fn patterns(&self, offer: &FreeSet, chunks: &Chunks) -> Vec<Pattern> {
-        match self {
-            Self::App(app) => app.patterns(offer, chunks),
-            Self::Table(table) => {
-                let useful = |row: &TableRow| {
-                    !row.bundle.is_empty()
-                        && row.log_v > table.log_v_empty
-                        && offer.has(&row.bundle)
-                };
-                let rows = table.rows.iter().enumerate().filter(|(_, row)| useful(row));
-                rows.map(|(at, row)| Pattern {
-                    steps: at as u32,
-                    near_steps: 0,
-                    near: ANYWHERE,
-                    reach: ANYWHERE,
-                    log_v: row.log_v,
-                    uses: chunks.of_bundle(offer.topology(), &row.bundle),
-                })
-                .collect()
-            }
-        }
-    }
-
-    /// More of its bid, for auctions of few bidders.
-    pub(super) fn mixtures(&self, offer: &FreeSet, chunks: &Chunks) -> Vec<Pattern> {
-        match self {
-            Self::App(app) => app.mixtures(offer, chunks),
-            Self::Table(_) => Vec::new(),
-        }
-    }
-
-    /// The steps of its patterns; a table has none.
-    pub(super) fn steps(&self) -> SmallVec<[Step; 16]> {
-        match self {
-            Self::App(app) => app.steps(u32::MAX),
-            Self::Table(_) => SmallVec::new(),
-        }
-    }
-
-    /// Finds the GPUs of a pattern and takes them from `free`, or leaves it unchanged.
-    pub(super) fn place(
-        &self,
-        pattern: &Pattern,
-        steps: &[Step],
-        free: &mut FreeSet,
-        fill: Fill,
-    ) -> Option<Placed> {
-        match self {
-            Self::App(app) => app.place_steps(pattern, steps, free, fill),
-            Self::Table(table) => {
-                let row = &table.rows[pattern.steps as usize];
-                if !free.has(&row.bundle) {
-                    return None;
-                }
-                free.take(&row.bundle);
-                let parts = vec![Part { job: 0, bundle: row.bundle.clone() }];
-                Some(Placed { parts, log_v: row.log_v })
-            }
-        }
-    }
-
-    /// What a pattern asks for, job by job.
-    pub(super) fn asks(
-        &self,
-        topology: &Topology,
-        pattern: &Pattern,
-        steps: &[Step],
-    ) -> SmallVec<[Ask; 4]> {
-        match self {
-            Self::App(app) => {
-                let ask = |(step, reach): (Step, Reach)| {
-                    let (job, gpus) = (step.job(), step.gpus);
-                    let state = &app.jobs[job];
-                    let near = state.held.iter().next().map(|(slot, _)| slot);
-                    Ask { job, gpus, within: state.within(topology, reach), near }
-                };
-                shares(pattern, steps).into_iter().map(ask).collect()
-            }
-            Self::Table(table) => {
-                let within = Within::from(Locality::Slot);
-                let row = table.rows[pattern.steps as usize].bundle.iter();
-                row.map(|(slot, gpus)| Ask { job: 0, gpus, within, near: Some(slot) }).collect()
-            }
         }
     }
 
@@ -190,13 +86,14 @@ impl Bidder {
         }
     }
 
-    /// The gang sizes that it asks for.
+    /// The gang sizes that it asks for; of equal ones that follow one another, one.
     pub(super) fn gangs(&self) -> impl Iterator<Item = u32> + '_ {
         let jobs = match self {
             Self::App(app) => app.jobs.as_slice(),
             Self::Table(_) => &[],
         };
-        jobs.iter().map(|job| job.gang)
+        let mut before = None;
+        jobs.iter().map(|job| job.gang).filter(move |gang| before.replace(*gang) != Some(*gang))
     }
 
     /// The sets of GPU types that its jobs are bound to; of a table, none in particular.
@@ -233,27 +130,9 @@ impl Bidder {
         types.map_or(0, TypeSet::len)
     }
 
-    /// GPUs of a pattern that must lie together.
-    pub(super) fn largest_part(&self, pattern: &Pattern) -> u32 {
-        match self {
-            Self::App(app) if app.jobs.len() > 1 => {
-                app.jobs.iter().map(|job| job.max).max().unwrap_or(0)
-            }
-            _ => pattern.gpus(),
-        }
-    }
-
     /// True for an explicit bid.
     pub(super) fn is_table(&self) -> bool {
         matches!(self, Self::Table(_))
-    }
-
-    /// What its patterns leave out: an app of many jobs could be served in more ways.
-    pub(super) fn relaxed(&self, offer: &FreeSet, chunks: &Chunks) -> Option<Relaxed> {
-        match self {
-            Self::App(app) if app.jobs.len() > 1 => Some(app.relaxed(offer, chunks)),
-            _ => None,
-        }
     }
 
     /// One more claim on free GPUs after the auction, or `None` when none would help.
@@ -262,6 +141,25 @@ impl Bidder {
             Self::App(app) => app.claim_one(free).map(|(job, bundle)| Part { job, bundle }),
             Self::Table(table) => table.claim_one(free),
         }
+    }
+
+    /// All such claims, one after the other, taken and held.
+    pub(super) fn claim_all(&mut self, free: &mut FreeSet) -> Vec<Part> {
+        let mut parts = Vec::new();
+        match self {
+            Self::App(app) => {
+                let claims = app.claim_all(free).into_iter();
+                parts.extend(claims.map(|(job, bundle)| Part { job, bundle }));
+            }
+            Self::Table(table) => {
+                while let Some(part) = table.claim_one(free) {
+                    free.take(&part.bundle);
+                    table.held.merge(&part.bundle);
+                    parts.push(part);
+                }
+            }
+        }
+        parts
     }
 
     /// Whether leases of it have just ended.

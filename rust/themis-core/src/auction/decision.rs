@@ -22,7 +22,7 @@ impl Decision {
     pub(super) fn by(solver: Solver, offer: &FreeSet, chunks: &Chunks, bids: &[Bid<'_>]) -> Self {
         let Solved { solution, dual, without } = solver.solve(offer, chunks, bids);
         let upper_bound = dual::upper_bound(offer, chunks, bids, &solution, &dual);
-        let found = (&solution, &dual.prices);
+        let found = (&solution, &dual);
         let payments = payments::hidden_payments(solver, offer, chunks, bids, found, without);
         Self { solution, upper_bound, payments }
     }

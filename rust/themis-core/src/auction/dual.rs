@@ -9,6 +9,8 @@
 //! Cost: O(patterns x rows) a price or step, [`ROUNDS`] rounds over the prices and [`STEPS`] steps at
 //! most. Guarantee: the bound holds whatever was found, since any prices do.
 
+use smallvec::{SmallVec, smallvec};
+
 use super::Bid;
 use super::descent::{Pace, descend};
 use super::prices::{Contest, Prices};
@@ -53,8 +55,7 @@ fn certified(offer: &FreeSet, chunks: &Chunks, bids: &[Bid<'_>], dual: &Dual) ->
     let mut value = dual.prices.of_everything(chunks.capacity(), &dual.contests);
     for (at, bid) in bids.iter().enumerate() {
         let surplus = respond(bid, at, &dual.prices).0;
-        let more =
-            bid.bidder.relaxed(offer, chunks).map(|relaxed| relaxed.most(dual.prices.rows()));
+        let more = bid.relaxed(offer, chunks).map(|relaxed| relaxed.most(dual.prices.rows()));
         value += surplus.max(more.unwrap_or(surplus));
     }
     value
@@ -113,11 +114,19 @@ impl<'a> Market<'a> {
             self.clear_contests(&mut prices);
             let before = value;
             (value, asked) = self.evaluate(&prices);
-            if before - value <= NEAR_ENOUGH * self.bids.len() as f64 {
+            let progress = before - value;
+            if progress <= NEAR_ENOUGH * self.bids.len() as f64 || self.is_settled(&prices, &asked)
+            {
                 break;
             }
         }
         (prices, value)
+    }
+
+    /// Whether the price of GPUs is the only one, and will be: another round would find it again.
+    fn is_settled(&self, prices: &Prices, asked: &[f64; MAX_ROWS]) -> bool {
+        let free = |row: usize| prices.rows()[row] <= 0.0 && asked[row] <= self.capacity[row];
+        self.contests.is_empty() && (1..self.rows).all(free)
     }
 
     /// The best price in turn of every row that has one, or of which too much is asked for.
@@ -224,10 +233,9 @@ fn marginal(mut steps: &mut [(f64, u32)], mut left: f64) -> f64 {
 }
 
 /// The corners of the upper concave hull of points, from no use on; uses rise and slopes fall.
-fn hull(nothing: f64, points: &mut [(u32, f64)], corners: &mut Vec<(u32, f64)>) {
-    let by_use = |a: &(u32, f64), b: &(u32, f64)| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1));
-    if !points.is_sorted_by(|a, b| by_use(a, b).is_le()) {
-        points.sort_unstable_by(by_use);
+fn hull(nothing: f64, points: &mut Vec<(u32, f64)>, corners: &mut Vec<(u32, f64)>) {
+    if !points.is_sorted_by_key(|point| point.0) {
+        sort_by_use(points);
     }
     corners.clear();
     corners.push((0, nothing));
@@ -249,6 +257,20 @@ fn hull(nothing: f64, points: &mut [(u32, f64)], corners: &mut Vec<(u32, f64)>) 
         }
         corners.push(point);
     }
+}
+
+/// Sorts points by use. Uses are small numbers mostly: then of each the best, in one pass.
+fn sort_by_use(points: &mut Vec<(u32, f64)>) {
+    let most = points.iter().map(|point| point.0).max().unwrap_or(0) as usize;
+    if most > 4 * points.len() {
+        return points.sort_unstable_by_key(|point| point.0);
+    }
+    let mut best: SmallVec<[f64; 64]> = smallvec![f64::NEG_INFINITY; most + 1];
+    for (uses, surplus) in points.drain(..) {
+        let best = &mut best[uses as usize];
+        *best = best.max(surplus);
+    }
+    points.extend((0..).zip(best).filter(|(_, surplus)| *surplus > f64::NEG_INFINITY));
 }
 
 /// The pattern that is worth most above its price, or nothing; ties: the first.

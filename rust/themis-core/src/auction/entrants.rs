@@ -40,9 +40,13 @@ pub(super) struct Entries<'a> {
 const NOWHERE: u32 = u32::MAX;
 
 impl<'a> Entries<'a> {
-    /// Nobody of so many was asked.
-    pub(super) fn new(entrants: usize, ask: &'a mut dyn FnMut(usize) -> Bidder) -> Self {
-        Self { ask, asked: Vec::new(), places: vec![NOWHERE; entrants] }
+    /// Nobody of so many was asked; `seen` of them will be noted.
+    pub(super) fn new(
+        entrants: usize,
+        seen: usize,
+        ask: &'a mut dyn FnMut(usize) -> Bidder,
+    ) -> Self {
+        Self { ask, asked: Vec::with_capacity(seen), places: vec![NOWHERE; entrants] }
     }
 
     /// Notes the bid, the win and the payment of an entrant that saw the offer.

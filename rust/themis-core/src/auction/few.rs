@@ -10,12 +10,12 @@
 use std::cmp::Reverse;
 
 use super::Bid;
-use super::bidder::Ask;
+use super::bid::Ask;
+use super::dual::Dual;
 use super::greedy::Greedy;
 use super::menus::{Menus, Ways};
 use super::packing::Packings;
-use super::prices::Prices;
-use super::search::{Answer, Found, Task, search};
+use super::search::{Answer, Found, LEAST_GAIN, Task, search};
 use super::solution::Solution;
 use super::sweep::sweep;
 use crate::app::{Part, Placed};
@@ -54,16 +54,18 @@ pub(super) struct Few {
 }
 
 impl Few {
-    /// Of an auction in which a sum of log V is `known`; nothing was searched for.
+    /// Of an auction in which an allocation is known; nothing was searched for.
     pub(super) fn new(
         offer: &FreeSet,
         chunks: &Chunks,
         bids: &[Bid<'_>],
-        prices: &Prices,
-        known: f64,
+        dual: &Dual,
+        known: &Solution,
     ) -> Self {
-        let menus = Menus::of(offer, chunks, bids);
-        let (prices, value) = menus.priced(menus.prices_of_rows(prices.rows()), known);
+        let most = worth_giving_up(bids, dual, known);
+        let menus = Menus::of(offer, chunks, bids, (&dual.prices, most));
+        let known = known.objective();
+        let (prices, value) = menus.priced(menus.prices_of_rows(dual.prices.rows()), known);
         let (packings, gpus) = (Packings::new(&menus.rooms), offer.total());
         let (ways, gap) = (menus.regrets(&prices), value - known);
         let (proven, urgent) = (false, Vec::new());
@@ -169,7 +171,7 @@ impl Few {
         let mut asks: Vec<(usize, Ask, Option<u16>)> = Vec::new();
         for (bidder, bid) in bids.iter().enumerate() {
             let Some(pattern) = chosen[bidder] else { continue };
-            for ask in bid.bidder.asks(offer.topology(), &bid.patterns[pattern], &bid.steps) {
+            for ask in bid.asks(offer.topology(), pattern) {
                 let kind = self.menus.rooms.kind(offer, chunks, &ask);
                 let at = put.iter().position(|(other, _)| *other == kind);
                 asks.push((bidder, ask, at.map(|at| put.swap_remove(at).1)));
@@ -205,11 +207,31 @@ impl Few {
     }
 }
 
+/// What a choice may give up, at the dual's prices, and still be part of a better allocation, or of a
+/// better one without some winner.
+///
+/// A selection is worth D at most, less what its choices give up: one that is better than what is
+/// known gives up no more than the gap. Without a bidder, D falls by its surplus and what is known
+/// by its value: the gap widens by the difference, its price.
+fn worth_giving_up(bids: &[Bid<'_>], dual: &Dual, known: &Solution) -> f64 {
+    let gap = (dual.value - known.objective()).max(0.0) + LEAST_GAIN;
+    let price = |(bidder, bid): (usize, &Bid<'_>)| {
+        let choices = || bid.choices(bidder, &dual.prices);
+        let surplus = choices().map(|choice| choice.surplus).fold(f64::NEG_INFINITY, f64::max);
+        // What it may win, and what that is worth if it lies closer together than bid.
+        let near = choices().filter(|choice| surplus - choice.surplus <= gap);
+        let gpus = near.map(|choice| choice.gpus).max().unwrap_or(0);
+        let within = bid.patterns.iter().filter(|pattern| pattern.gpus() <= gpus);
+        within.map(|pattern| pattern.log_v).fold(known.log_v[bidder], f64::max) - surplus
+    };
+    gap + bids.iter().enumerate().map(price).fold(0.0, f64::max)
+}
+
 #[cfg(test)]
 pub(super) mod tests {
     use std::sync::Arc;
 
-    use super::super::Bidder;
+    use super::super::{Bidder, dual};
     use super::*;
     use crate::app::{AppState, Job, Profile, Stopping};
     use crate::cluster::{MachineSpec, Topology, TypeSet};
@@ -242,8 +264,9 @@ pub(super) mod tests {
         chunks: &Chunks,
         bids: &[Bid<'_>],
     ) -> (Solution, Few) {
-        let (known, prices) = (Solution::nothing(bids), Prices::zero(bids.len(), &[]));
-        let mut few = Few::new(offer, chunks, bids, &prices, known.objective());
+        let known = Solution::nothing(bids);
+        let dual = dual::minimise(offer, chunks, bids, None);
+        let mut few = Few::new(offer, chunks, bids, &dual, &known);
         let best = few.improve(offer, chunks, bids, known, 1);
         (best, few)
     }
@@ -256,7 +279,7 @@ pub(super) mod tests {
             |specs: &[MachineSpec]| FreeSet::full(Arc::new(Topology::new(specs).expect("valid")));
         let is_small = |offer: &FreeSet, copies: usize| {
             let chunks = Chunks::of(&small, &[], &[TypeSet::ALL]);
-            let bid = |bidder| Bid::new(bidder, bidder.patterns(&small, &chunks));
+            let bid = |bidder| Bid::new(bidder, &small, &chunks, false);
             let bids = bidders.iter().cycle().take(copies * bidders.len()).map(bid);
             Few::is_small(offer, &bids.collect::<Vec<_>>())
         };
@@ -274,10 +297,8 @@ pub(super) mod tests {
         for seed in 0..60 {
             let (offer, bidders) = draw(seed);
             let chunks = Chunks::of(&offer, &[1, 2, 3, 4], &[TypeSet::ALL]);
-            let bids: Vec<Bid<'_>> = bidders
-                .iter()
-                .map(|bidder| Bid::new(bidder, bidder.patterns(&offer, &chunks)))
-                .collect();
+            let bids: Vec<Bid<'_>> =
+                bidders.iter().map(|bidder| Bid::new(bidder, &offer, &chunks, false)).collect();
             let (best, mut few) = solved(&offer, &chunks, &bids);
             assert!(few.proven(), "seed {seed}");
             // Jobs may lie closer together than their patterns say, never further apart.

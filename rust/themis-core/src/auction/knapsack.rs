@@ -56,13 +56,16 @@ type Regrets = Vec<f64>;
 impl Table {
     /// The table of these bidders at these prices, and the pattern that each likes best.
     pub(super) fn new(chunks: &Chunks, bids: &[Bid<'_>], prices: &Prices) -> (Self, Selection) {
-        let bests: Vec<Choice> =
-            bids.iter().enumerate().map(|(at, bid)| favourite(bid, at, prices)).collect();
-        let mut regrets: Vec<(f64, usize)> = bids
-            .iter()
-            .enumerate()
-            .map(|(at, bid)| (least_regret(bid, at, prices, &bests[at]), at))
-            .collect();
+        let mut bests: Vec<Choice> = Vec::with_capacity(bids.len());
+        let mut regrets: Vec<(f64, usize)> = Vec::with_capacity(bids.len());
+        let mut choices = Vec::new();
+        for (at, bid) in bids.iter().enumerate() {
+            choices.clear();
+            choices.extend(bid.choices(at, prices));
+            let best = favourite(&choices);
+            regrets.push((least_regret(&choices, &best), at));
+            bests.push(best);
+        }
         let least = |a: &(f64, usize), b: &(f64, usize)| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1));
         if regrets.len() > CORE {
             regrets.select_nth_unstable_by(CORE, least);
@@ -93,36 +96,42 @@ impl Table {
     }
 }
 
-/// The best choice of a bidder. Ties: fewest GPUs, then pattern order.
-fn favourite(bid: &Bid<'_>, bidder: usize, prices: &Prices) -> Choice {
+/// The best choice. Ties: fewest GPUs, then pattern order.
+fn favourite(choices: &[Choice]) -> Choice {
     let better = |best: Choice, one: Choice| {
         let order = one.surplus.total_cmp(&best.surplus).then(best.gpus.cmp(&one.gpus));
         if order.is_gt() { one } else { best }
     };
-    bid.choices(bidder, prices).reduce(better).expect("invariant: nothing is a choice")
+    choices.iter().copied().reduce(better).expect("invariant: nothing is a choice")
 }
 
 /// What a bidder gives up at least when it takes another count of GPUs.
-fn least_regret(bid: &Bid<'_>, bidder: usize, prices: &Prices, best: &Choice) -> f64 {
-    let within = |c: &Choice| c.gpus != best.gpus && c.gpus.abs_diff(best.gpus) <= WINDOW as u32;
-    let others = bid.choices(bidder, prices).filter(within);
+fn least_regret(choices: &[Choice], best: &Choice) -> f64 {
+    let within = |c: &&Choice| c.gpus != best.gpus && c.gpus.abs_diff(best.gpus) <= WINDOW as u32;
+    let others = choices.iter().filter(within);
     others.map(|choice| best.surplus - choice.surplus).fold(f64::INFINITY, f64::min)
 }
 
-/// For every other count of GPUs the choice of least regret. Ties: pattern order.
+/// For every other count of GPUs within the window, fewest first, the choice of least regret. Ties:
+/// pattern order.
 fn others(bid: &Bid<'_>, bidder: usize, prices: &Prices, best: &Choice) -> Vec<Other> {
-    let mut all: Vec<Choice> = bid.choices(bidder, prices).collect();
-    all.sort_by(|a, b| {
-        let better = b.surplus.total_cmp(&a.surplus);
-        a.gpus.cmp(&b.gpus).then(better).then(a.pattern.cmp(&b.pattern))
-    });
-    all.dedup_by_key(|choice| choice.gpus);
-    let others = all.into_iter().filter(|choice| choice.gpus != best.gpus).map(|choice| Other {
-        gpus: choice.gpus as i32 - best.gpus as i32,
-        regret: best.surplus - choice.surplus,
-        pattern: choice.pattern,
-    });
-    others.filter(|other| other.gpus.abs() <= WINDOW).collect()
+    let mut by_change: Vec<Option<Other>> = Vec::new();
+    for choice in bid.choices(bidder, prices) {
+        let gpus = choice.gpus as i32 - best.gpus as i32;
+        if gpus == 0 || gpus.abs() > WINDOW {
+            continue;
+        }
+        let at = (gpus + WINDOW) as usize;
+        if by_change.len() <= at {
+            by_change.resize(at + 1, None);
+        }
+        let other = Other { gpus, regret: best.surplus - choice.surplus, pattern: choice.pattern };
+        match &mut by_change[at] {
+            Some(known) if known.regret <= other.regret => {}
+            known => *known = Some(other),
+        }
+    }
+    by_change.into_iter().flatten().collect()
 }
 
 const WIDTH: usize = (2 * WINDOW + 1) as usize;

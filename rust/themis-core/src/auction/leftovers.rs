@@ -44,7 +44,7 @@ pub(super) fn hand_out(
     let (paid, unpaid): (Vec<usize>, Vec<usize>) =
         bidders.iter().partition(|at| entries.of(**at).was_cut());
     match rule {
-        Leftover::WorstFirst => serve(entries, outside, free, Bidder::claim_one),
+        Leftover::WorstFirst => serve(entries, outside, free),
         Leftover::Random => serve_drawn(entries, outside, free, draws),
         Leftover::HoldersFirst => {
             for at in *resuming {
@@ -53,17 +53,21 @@ pub(super) fn hand_out(
             serve_drawn(entries, outside, free, draws);
         }
     }
-    serve(entries, &unpaid, free, Bidder::claim_one);
-    serve(entries, &paid, free, Bidder::claim_one);
+    serve(entries, &unpaid, free);
+    serve(entries, &paid, free);
 }
 
 /// What a bidder takes of free GPUs next.
 type Next = fn(&Bidder, &FreeSet) -> Option<Part>;
 
-/// One app after the other.
-fn serve(entries: &mut Entries<'_>, order: &[usize], free: &mut FreeSet, next: Next) {
+/// One app after the other, each with all that helps it.
+fn serve(entries: &mut Entries<'_>, order: &[usize], free: &mut FreeSet) {
     for at in order {
-        while take(entries, *at, free, next) {}
+        if free.total() == 0 {
+            return; // nobody need be asked
+        }
+        let entry = entries.of(*at);
+        entry.leftover.extend(entry.bidder.claim_all(free));
     }
 }
 

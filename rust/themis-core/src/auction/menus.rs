@@ -3,11 +3,15 @@
 //! Beside the rows of [`super::dual`] every room has a toll that all pay who lie in it; an ask goes
 //! to the room that costs least. Cost: O(choices + rooms of all kinds) a step.
 
+use std::cmp::Reverse;
+
 use smallvec::SmallVec;
 
 use super::Bid;
 use super::descent::{Pace, descend};
+use super::prices::Prices;
 use super::rooms::{Rooms, WHOLE};
+use crate::app::Pattern;
 use crate::cluster::{Chunks, FreeSet};
 
 const PACE: Pace = Pace { steps: 100, patience: 5, keep: 0.5, least: 1e-6 };
@@ -46,25 +50,41 @@ pub(super) struct Menus {
     /// How much there is of every row, then of every room.
     there: Vec<f64>,
     rows: usize,
+    /// Kinds of asks, those of the most GPUs first.
+    largest_first: Vec<usize>,
 }
 
 impl Menus {
-    /// What bidders may choose; patterns that could not even be had alone are left out.
-    pub(super) fn of(offer: &FreeSet, chunks: &Chunks, bids: &[Bid<'_>]) -> Self {
+    /// What bidders may choose and give up no more than so much at these prices; patterns that could
+    /// not even be had alone are left out.
+    pub(super) fn of(
+        offer: &FreeSet,
+        chunks: &Chunks,
+        bids: &[Bid<'_>],
+        (prices, most): (&Prices, f64),
+    ) -> Self {
         let mut rooms = Rooms::of(offer);
-        let menu = |bid: &Bid<'_>| {
+        let menu = |(bidder, bid): (usize, &Bid<'_>)| {
+            let surplus = |pattern: &Pattern| pattern.log_v - prices.cost(bidder, pattern);
+            let best = bid.patterns.iter().map(surplus).fold(bid.bidder.log_v_empty(), f64::max);
             let (log_v, asks) = (bid.bidder.log_v_empty(), SmallVec::new());
             let mut menu = vec![Choice { log_v, gpus: 0, pattern: None, largest: 0, asks }];
             for (at, pattern) in bid.patterns.iter().enumerate() {
+                if best - surplus(pattern) > most {
+                    continue;
+                }
                 let mut asks: SmallVec<[(u16, u16); 2]> = SmallVec::new();
-                for ask in bid.bidder.asks(offer.topology(), pattern, &bid.steps) {
+                for ask in bid.asks(offer.topology(), at) {
                     let kind = rooms.kind(offer, chunks, &ask);
                     match asks.iter_mut().find(|(known, _)| *known == kind) {
                         Some((_, count)) => *count += 1,
                         None => asks.push((kind, 1)),
                     }
                 }
-                if asks.iter().all(|(kind, count)| rooms.have(*kind, *count)) {
+                let fits = |(kind, count): &(u16, u16)| {
+                    u32::from(*count) <= rooms.kinds[usize::from(*kind)].most
+                };
+                if asks.iter().all(fits) {
                     let (log_v, gpus, pattern) = (pattern.log_v, pattern.gpus(), Some(at));
                     let largest = rooms.largest(asks.iter().map(|(kind, _)| *kind));
                     menu.push(Choice { log_v, gpus, pattern, largest, asks });
@@ -72,11 +92,13 @@ impl Menus {
             }
             menu
         };
-        let of = bids.iter().map(menu).collect();
+        let of = bids.iter().enumerate().map(menu).collect();
         let rows = chunks.len();
         let mut there = chunks.capacity()[..rows].to_vec();
         there.extend(rooms.all.iter().map(|room| f64::from(room.free)));
-        Self { rooms, of, there, rows }
+        let mut largest_first: Vec<usize> = (0..rooms.kinds.len()).collect();
+        largest_first.sort_by_key(|kind| Reverse(rooms.kinds[*kind].gpus));
+        Self { rooms, of, there, rows, largest_first }
     }
 
     /// Prices of the rows alone.
@@ -122,34 +144,52 @@ impl Menus {
             *excess = -there;
         }
         let (rows, rooms) = excess.split_at_mut(self.rows);
-        for (kind, asked) in self.rooms.kinds.iter().zip(asked).filter(|(_, asked)| *asked > 0) {
+        let mut weights: Vec<f64> = Vec::new();
+        for kind in self.largest_first.iter().filter(|kind| asked[**kind] > 0) {
+            let (kind, asked) = (&self.rooms.kinds[*kind], asked[*kind]);
             for (row, used) in rows.iter_mut().zip(kind.uses.rows()) {
                 *row += f64::from(asked * used);
             }
-            // Rooms that cost as little share what is asked for.
+            // Rooms that cost as little share what is asked for by what the larger asks left of them.
             let path = |room: &u16| paths[usize::from(*room)];
             let least = kind.rooms.iter().map(path).fold(f64::INFINITY, f64::min);
             let cheap = || kind.rooms.iter().filter(|room| path(room) <= least + 1e-12);
-            let each = f64::from(asked * kind.gpus) / cheap().count() as f64;
-            for room in cheap().flat_map(|room| self.rooms.around(*room)) {
-                rooms[room] += each;
+            let left = |room: &u16| {
+                let inner = self.rooms.around(*room).into_iter().filter(|at| *at != WHOLE.into());
+                inner.map(|at| -rooms[at]).fold(f64::MAX, f64::min).max(0.0)
+            };
+            weights.clear();
+            weights.extend(cheap().map(left));
+            if weights.iter().all(|left| *left <= 0.0) {
+                weights.fill(1.0);
+            }
+            let each = f64::from(asked * kind.gpus) / weights.iter().sum::<f64>();
+            for (at, weight) in cheap().zip(&weights) {
+                for room in self.rooms.around(*at) {
+                    rooms[room] += each * weight;
+                }
             }
         }
         rooms[usize::from(WHOLE)] = 0.0;
         value
     }
 
-    /// Prices of a small D, from these on.
+    /// Prices of a small D, from these on; the same where no room is short at them, since the rows
+    /// alone had their turn in [`super::dual`].
     pub(super) fn priced(&self, start: Vec<f64>, known: f64) -> (Vec<f64>, f64) {
-        let value = self.evaluate(&self.of, &start, &mut vec![0.0; start.len()]);
+        let mut excess = vec![0.0; start.len()];
+        let value = self.evaluate(&self.of, &start, &mut excess);
+        if excess[self.rows..].iter().all(|excess| *excess <= 0.0) {
+            return (start, value);
+        }
         let allowance = (value - known).max(0.0);
         descend((start, value), allowance, PACE, |prices, excess| {
             self.evaluate(&self.of, prices, excess)
         })
     }
 
-    /// Prices of a smaller D without one bidder, from those of all on, by so many steps: choices of
-    /// the others that give up more than the gap to what is known are not looked at.
+    /// Prices of a smaller D without one bidder, from those of all on, by so many steps, and the ways
+    /// at them: choices of the others that give up more than the gap to what is known are left out.
     pub(super) fn priced_without(
         &self,
         bidder: usize,
@@ -160,17 +200,20 @@ impl Menus {
     ) -> (Vec<f64>, f64, Vec<Ways>) {
         let value = value - ways[bidder].0;
         let gap = (value - known).max(0.0);
-        let others = (0..self.of.len()).filter(|at| *at != bidder);
-        let near = |at: usize| -> Vec<Choice> {
-            let near = ways[at].1.iter().take_while(|way| way.regret <= gap);
-            near.map(|way| self.of[at][way.choice as usize].clone()).collect()
+        let near = |at: usize| {
+            let within = if at == bidder { f64::NEG_INFINITY } else { gap };
+            let near = ways[at].1.iter().take_while(move |way| way.regret <= within);
+            near.map(move |way| (way.choice, &self.of[at][way.choice as usize]))
         };
-        let menus: Vec<Vec<Choice>> = others.clone().map(near).collect();
+        let others = (0..self.of.len()).filter(|at| *at != bidder);
+        let menus: Vec<Vec<Choice>> =
+            others.clone().map(|at| near(at).map(|(_, choice)| choice.clone()).collect()).collect();
         let pace = Pace { steps, ..PACE };
         let (prices, _) = descend((prices.to_vec(), value), gap, pace, |prices, excess| {
             self.evaluate(&menus, prices, excess)
         });
-        let ways = self.regrets(&prices);
+        let (costs, _) = self.costs(&prices);
+        let ways: Vec<Ways> = (0..self.of.len()).map(|at| ways_of(near(at), &costs)).collect();
         let value = self.of_everything(&prices) + others.map(|at| ways[at].0).sum::<f64>();
         (prices, value, ways)
     }
@@ -180,24 +223,29 @@ impl Menus {
         self.there.iter().zip(prices).map(|(there, price)| there * price).sum()
     }
 
-    /// Of every bidder: what its best choice is worth above its price, and what all give up against
-    /// it, least first. Ties: the order of its patterns.
+    /// The ways of every bidder.
     pub(super) fn regrets(&self, prices: &[f64]) -> Vec<Ways> {
         let (costs, _) = self.costs(prices);
-        let regrets = |menu: &Vec<Choice>| {
-            let surplus = |choice: &Choice| choice.log_v - choice.cost(&costs);
-            let most = menu.iter().map(surplus).fold(f64::NEG_INFINITY, f64::max);
-            let way = |(at, choice): (u32, &Choice)| Way {
-                regret: most - surplus(choice),
-                gpus: choice.gpus,
-                choice: at,
-            };
-            let mut ways: Vec<Way> = (0..).zip(menu).map(way).collect();
-            ways.sort_by(|a, b| a.regret.total_cmp(&b.regret));
-            (most, ways)
-        };
-        self.of.iter().map(regrets).collect()
+        self.of.iter().map(|menu| ways_of((0..).zip(menu), &costs)).collect()
     }
+}
+
+/// What the best of some choices is worth above its price, and what all give up against it, least
+/// first. Ties: the order of the menu.
+fn ways_of<'a>(choices: impl Iterator<Item = (u32, &'a Choice)>, costs: &[f64]) -> Ways {
+    let mut most = f64::NEG_INFINITY;
+    let mut ways: Vec<Way> = choices
+        .map(|(choice, of)| {
+            let surplus = of.log_v - of.cost(costs);
+            most = most.max(surplus);
+            Way { regret: surplus, gpus: of.gpus, choice }
+        })
+        .collect();
+    for way in &mut ways {
+        way.regret = most - way.regret;
+    }
+    ways.sort_unstable_by(|a, b| a.regret.total_cmp(&b.regret).then(a.choice.cmp(&b.choice)));
+    (most, ways)
 }
 
 impl Choice {

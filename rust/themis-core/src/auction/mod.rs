@@ -4,6 +4,7 @@
 //! [`run_round`] is the round from top to bottom: visibility, bids, proportional fairness, hidden
 //! payments, charging, leftovers. Each phase is a module.
 
+mod bid;
 mod bidder;
 mod charge;
 mod decision;
@@ -40,14 +41,13 @@ pub use solver::Solver;
 
 use std::cmp::Reverse;
 
+use bid::{Bid, Choice};
 use decision::Decision;
 use entrants::Entries;
 use leftovers::Claimants;
-use prices::Prices;
-use smallvec::SmallVec;
 
-use crate::app::{Pattern, Placed, Step};
-use crate::cluster::{Chunks, Fill, FreeSet, TypeSet};
+use crate::app::Pattern;
+use crate::cluster::{Chunks, FreeSet, TypeSet};
 use crate::fairness::{participants, worst_first};
 
 /// Bidders up to which every one matters: apps of many jobs bid mixtures of localities too, and
@@ -99,45 +99,6 @@ impl Draws for NoDraws {
 
     fn leftover(&mut self) -> f64 {
         0.0
-    }
-}
-
-/// A bidder with its bid on the offer.
-#[derive(Clone, Debug)]
-struct Bid<'a> {
-    bidder: &'a Bidder,
-    patterns: Vec<Pattern>,
-    steps: SmallVec<[Step; 16]>,
-}
-
-/// A pattern of a bid, or nothing, at given prices.
-#[derive(Clone, Copy, Debug)]
-struct Choice {
-    /// log V above its price.
-    surplus: f64,
-    gpus: u32,
-    pattern: Option<usize>,
-}
-
-impl<'a> Bid<'a> {
-    fn new(bidder: &'a Bidder, patterns: Vec<Pattern>) -> Self {
-        Self { bidder, patterns, steps: bidder.steps() }
-    }
-
-    /// Finds the GPUs of a pattern and takes them from `free`, or leaves it unchanged.
-    fn place(&self, pattern: usize, free: &mut FreeSet, fill: Fill) -> Option<Placed> {
-        self.bidder.place(&self.patterns[pattern], &self.steps, free, fill)
-    }
-
-    /// Nothing, then every pattern, at what they cost this bidder.
-    fn choices(&self, bidder: usize, prices: &Prices) -> impl Iterator<Item = Choice> {
-        let nothing = Choice { surplus: self.bidder.log_v_empty(), gpus: 0, pattern: None };
-        let patterns = self.patterns.iter().enumerate().map(move |(at, pattern)| Choice {
-            surplus: pattern.log_v - prices.cost(bidder, pattern),
-            gpus: pattern.gpus(),
-            pattern: Some(at),
-        });
-        std::iter::once(nothing).chain(patterns)
     }
 }
 
@@ -236,13 +197,7 @@ fn round(
     gangs.sort_unstable();
     gangs.dedup();
     let chunks = Chunks::of(offer, &gangs, &bound(bidders.iter()));
-    let bid = |bidder| {
-        let mut patterns = Bidder::patterns(bidder, offer, &chunks);
-        if seen.len() <= FEW {
-            patterns.extend(bidder.mixtures(offer, &chunks));
-        }
-        Bid::new(bidder, patterns)
-    };
+    let bid = |bidder| Bid::new(bidder, offer, &chunks, seen.len() <= FEW);
     let bids: Vec<Bid<'_>> = bidders.iter().map(bid).collect();
 
     // 3. and 4. Proportional fairness with a certified bound, and what each winner costs the others.
@@ -255,7 +210,7 @@ fn round(
 
     // 5. Charge.
     let patterns: Vec<Vec<Pattern>> = bids.into_iter().map(|bid| bid.patterns).collect();
-    let mut entries = Entries::new(standings.len(), ask);
+    let mut entries = Entries::new(standings.len(), seen.len(), ask);
     let mut free = offer.clone();
     let bids = bidders.into_iter().zip(patterns);
     for (((at, bid), win), c) in seen.iter().zip(bids).zip(solution.wins).zip(payments) {

@@ -166,6 +166,9 @@ impl Outcome {
 
     /// Adds the entries of the others, of so many entrants in all: they saw nothing of the offer.
     pub fn ask_rest(&mut self, entrants: usize, ask: &mut dyn FnMut(usize) -> Bidder) {
+        if self.entries.len() == entrants {
+            return;
+        }
         let mut asked = std::mem::take(&mut self.entries).into_iter().peekable();
         let entry = |at| {
             asked.next_if(|entry| entry.entrant == at).unwrap_or_else(|| Entry::new(at, ask(at)))

@@ -284,7 +284,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::auction::bidder::Ask;
+    use crate::auction::bid::Ask;
     use crate::cluster::{Bundle, Chunks, FreeSet, Locality, MachineSpec, Topology, Within};
     use crate::ids::SlotId;
 

@@ -10,8 +10,8 @@
 //! bidders with limits that the search does not know ([`Few::knows_all`]), and those of the greedy
 //! solver, so that both sides of the fraction come from the same one.
 
+use super::dual::Dual;
 use super::few::Few;
-use super::prices::Prices;
 use super::solution::Solution;
 use super::winners::Without;
 use super::{Bid, Solver};
@@ -23,7 +23,7 @@ pub(super) fn hidden_payments(
     offer: &FreeSet,
     chunks: &Chunks,
     bids: &[Bid<'_>],
-    (solution, prices): (&Solution, &Prices),
+    (solution, dual): (&Solution, &Dual),
     without: Without,
 ) -> Vec<f64> {
     let content: Vec<bool> = bids
@@ -47,9 +47,8 @@ pub(super) fn hidden_payments(
             table.log_payments(&winners.iter().map(value).collect::<Vec<_>>())
         }
         Without::Search(few) => {
-            let known = solution.objective();
             let mut few =
-                few.unwrap_or_else(|| Few::new(offer, chunks, bids, prices, known).into());
+                few.unwrap_or_else(|| Few::new(offer, chunks, bids, dual, solution).into());
             let with: Vec<(usize, f64)> = winners.iter().map(|at| (*at, others(at))).collect();
             let without = few.without_each((offer, bids, solution), &with);
             with.iter().zip(without).map(|((_, with), without)| with - without).collect()

@@ -66,7 +66,7 @@ fn in_turn(offer: &FreeSet, bids: &[Bid<'_>], prices: &Prices, selection: &Selec
         let bid = &bids[bidder];
         let pattern = &bid.patterns[at];
         let anchored = bid.bidder.anchor().is_some() || bid.bidder.is_table();
-        let part = bid.bidder.largest_part(pattern);
+        let part = bid.largest_part(pattern);
         let (room, weight) = if bids.len() <= FEW {
             (pattern.reach.level.max(Locality::Machine) as u8, f64::from(pattern.gpus()))
         } else {
@@ -147,7 +147,7 @@ mod tests {
             app(4, [1.0, 1.0, 3.0, 3.0]),
         ];
         all.resize(bidders, app(1, [1.0; 4]));
-        let bid = |bidder| Bid::new(bidder, Bidder::patterns(bidder, &offer, &chunks));
+        let bid = |bidder| Bid::new(bidder, &offer, &chunks, false);
         let bids: Vec<Bid<'_>> = all.iter().map(bid).collect();
         // The closest pattern is the last.
         let chosen = bids.iter().take(4).map(|bid| Some(bid.patterns.len() - 1));

@@ -3,7 +3,7 @@
 //! Slots, machines and racks nest, so that asks fit if and only if no part is asked for more than it
 //! has, by those in it and in the parts inside it. Of several GPU types, parts count GPUs of all.
 
-use super::bidder::Ask;
+use super::bid::Ask;
 use crate::cluster::{Chunks, FreeSet, Locality, TypeSet, Use, Within};
 use crate::ids::{MachineId, RackId, SlotId};
 
@@ -31,6 +31,8 @@ pub(super) struct Kind {
     pub(super) rooms: Vec<u16>,
     /// Each of these rooms with those around it.
     pub(super) paths: Vec<[u16; 3]>,
+    /// How many of them fit, each in a room that would be empty but for them.
+    pub(super) most: u32,
 }
 
 /// The whole offer is the first room.
@@ -95,11 +97,14 @@ impl Rooms {
         let kind = known.unwrap_or_else(|| {
             let mut uses = Use::default();
             chunks.grow(&mut uses, ask.within, 0, gpus);
-            let mut kind = Kind { gpus, within, near, uses, rooms: Vec::new(), paths: Vec::new() };
+            let mut kind =
+                Kind { gpus, within, near, uses, rooms: Vec::new(), paths: Vec::new(), most: 0 };
             let rooms = (WHOLE..).zip(&self.all);
             kind.rooms =
                 rooms.filter(|(_, room)| kind.suits(offer, room)).map(|(at, _)| at).collect();
             kind.paths = kind.rooms.iter().map(|at| self.all[usize::from(*at)].path).collect();
+            let free = kind.rooms.iter().map(|room| self.all[usize::from(*room)].free);
+            kind.most = free.map(|free| free / gpus).sum();
             self.kinds.push(kind);
             self.kinds.len() - 1
         });
@@ -126,13 +131,6 @@ impl Rooms {
         let harder = |kind: &Kind| kind.gpus >= easy.gpus && kind.rooms.iter().all(inside);
         let kinds = (0..).zip(&self.kinds);
         kinds.filter(|(_, kind)| harder(kind)).map(|(at, _)| at).collect()
-    }
-
-    /// Whether so many asks of a kind fit, each in a room that would be empty but for them.
-    pub(super) fn have(&self, kind: u16, count: u16) -> bool {
-        let kind = &self.kinds[usize::from(kind)];
-        let fit = |room: &u16| self.all[usize::from(*room)].free / kind.gpus;
-        kind.rooms.iter().map(fit).sum::<u32>() >= u32::from(count)
     }
 }
 

@@ -210,12 +210,10 @@ impl Next {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Bid;
-    use super::super::Bidder;
     use super::super::few::Few;
     use super::super::few::tests::draw;
-    use super::super::prices::Prices;
     use super::super::solution::Solution;
+    use super::super::{Bid, dual};
     use super::*;
     use crate::cluster::{Chunks, TypeSet};
 
@@ -225,11 +223,12 @@ mod tests {
         for seed in 0..60 {
             let (offer, bidders) = draw(seed);
             let chunks = Chunks::of(&offer, &[1, 2, 3, 4], &[TypeSet::ALL]);
-            let bid = |bidder| Bid::new(bidder, Bidder::patterns(bidder, &offer, &chunks));
+            let bid = |bidder| Bid::new(bidder, &offer, &chunks, false);
             let bids: Vec<Bid<'_>> = bidders.iter().map(bid).collect();
-            let known = Solution::nothing(&bids).objective();
-            let prices = Prices::zero(bids.len(), &[]);
-            let mut few = Few::new(&offer, &chunks, &bids, &prices, known);
+            let nothing = Solution::nothing(&bids);
+            let dual = dual::minimise(&offer, &chunks, &bids, None);
+            let mut few = Few::new(&offer, &chunks, &bids, &dual, &nothing);
+            let known = nothing.objective();
             let exact = few.search(None, known, 0.01, 1_000_000).objective;
             let mut swept = |steps| {
                 let (task, packings, urgent) = few.task(None, known, 0.0, steps);

@@ -73,7 +73,7 @@ pub(super) fn solve(offer: &FreeSet, chunks: &Chunks, bids: &[Bid<'_>], thrift: 
         if !whole {
             best = exchange::improve(offer, bids, &dual.prices, best, thrift);
         }
-        let mut search = Few::new(offer, chunks, bids, &dual.prices, best.objective());
+        let mut search = Few::new(offer, chunks, bids, &dual, &best);
         best = search.improve(offer, chunks, bids, best, thrift);
         if !search.proven() {
             best = exchange::improve(offer, bids, &dual.prices, best, thrift);

@@ -75,7 +75,7 @@ impl Few {
             c(priced.known) - c(priced.value)
         };
         open.sort_by(|a, b| unknown(a).total_cmp(&unknown(b)));
-        let gap = self.bound - found.2.objective();
+        let gap = (self.bound - found.2.objective()).max(0.0);
         let all = open.len();
         for (swept, (at, priced)) in open.iter().enumerate() {
             let share = left / (all - swept) as u32;
@@ -120,7 +120,6 @@ fn refilled((offer, bids, solution): Found<'_>, winner: usize) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Bidder;
     use super::super::few::tests::{draw, solved};
     use super::*;
     use crate::cluster::{Chunks, TypeSet};
@@ -131,7 +130,7 @@ mod tests {
         for seed in 0..60 {
             let (offer, bidders) = draw(seed);
             let chunks = Chunks::of(&offer, &[1, 2, 3, 4], &[TypeSet::ALL]);
-            let bid = |bidder| Bid::new(bidder, Bidder::patterns(bidder, &offer, &chunks));
+            let bid = |bidder| Bid::new(bidder, &offer, &chunks, false);
             let bids: Vec<Bid<'_>> = bidders.iter().map(bid).collect();
             let (best, mut few) = solved(&offer, &chunks, &bids);
             for winner in 0..bids.len() {

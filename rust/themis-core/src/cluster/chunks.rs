@@ -91,12 +91,19 @@ struct Row {
     size: u32,
 }
 
+/// GPUs of a bundle whose chunks are kept at hand.
+const AT_HAND: u32 = 64;
+
 /// The rows of an offer and how much each has.
 #[derive(Clone, Debug)]
 pub struct Chunks {
     rows: Vec<Row>,
     capacity: [f64; MAX_ROWS],
     largest: [u32; 4],
+    /// What 0, 1, 2, ... GPUs within one slot use, of GPUs of any type.
+    at_hand: Vec<Use>,
+    /// By locality, all bits of the rows that bundles within it use.
+    used: [[u16; MAX_ROWS - 1]; 4],
 }
 
 impl Chunks {
@@ -117,7 +124,25 @@ impl Chunks {
             *there = Self::count(offer, *row);
         }
         let largest = Locality::ALL.map(|level| offer.largest(level, TypeSet::ALL));
-        Self { rows, capacity, largest }
+        let used = Locality::ALL.map(|level| Self::used(&rows, level));
+        let mut chunks = Self { rows, capacity, largest, at_hand: Vec::new(), used };
+        let uses = |gpus| {
+            let mut uses = Use::default();
+            chunks.count_in(&mut uses, Locality::Slot.into(), 0, gpus);
+            uses
+        };
+        chunks.at_hand = (0..=offer.total().min(AT_HAND)).map(uses).collect();
+        chunks
+    }
+
+    fn used(rows: &[Row], level: Locality) -> [u16; MAX_ROWS - 1] {
+        let mut used = [0; MAX_ROWS - 1];
+        for (row, used) in rows[1..].iter().zip(&mut used) {
+            if level <= row.level && row.types == TypeSet::ALL {
+                *used = u16::MAX;
+            }
+        }
+        used
     }
 
     /// Chunks in slots, machines and racks, of GPUs of some types.
@@ -214,6 +239,23 @@ impl Chunks {
 
     /// Counts in that a job's bundle within one part grows from `from` to `to` GPUs.
     pub fn grow(&self, uses: &mut Use, within: Within, from: u32, to: u32) {
+        let (Some(before), Some(after)) =
+            (self.at_hand.get(from as usize), self.at_hand.get(to as usize))
+        else {
+            return self.count_in(uses, within, from, to);
+        };
+        if within.types != TypeSet::ALL {
+            return self.count_in(uses, within, from, to);
+        }
+        uses.gpus += to - from;
+        let more = after.chunks.iter().zip(&before.chunks).zip(&self.used[within.level.index()]);
+        for (mine, ((after, before), used)) in uses.chunks.iter_mut().zip(more) {
+            *mine = mine.saturating_add((after - before) & used);
+        }
+    }
+
+    /// The same, row by row.
+    fn count_in(&self, uses: &mut Use, within: Within, from: u32, to: u32) {
         for (at, row) in self.rows.iter().enumerate() {
             if within.level <= row.level && row.types.includes(within.types) {
                 uses.add(at, to / row.size - from / row.size);

@@ -3,6 +3,9 @@
 //! One rule for bids, grants and leftovers, so that what was bid is what runs. Cost: O(slots of
 //! the parts touched) after the look-ups of [`FreeSet`].
 
+use smallvec::SmallVec;
+
+use super::buckets::fullest_then_tightest;
 use crate::cluster::{Bundle, FreeSet, Locality, TypeSet, Within};
 use crate::ids::{MachineId, RackId, SlotId};
 
@@ -150,12 +153,6 @@ fn fit_rack(
     Some(fill_rack(free, rack, gpus, types, liked, fill))
 }
 
-/// The smaller, the better to fill next: parts that serve the whole need by best fit, else the
-/// fullest part.
-fn fullest_then_tightest(free: u32, need: u32) -> (bool, u32) {
-    if free >= need { (false, free) } else { (true, u32::MAX - free) }
-}
-
 /// Liked slots first, then the fewest slots: fullest first, the last one by best fit.
 fn fill_machine(free: &FreeSet, machine: MachineId, gpus: u32, liked: &Bundle) -> Bundle {
     let mut bundle = Bundle::new();
@@ -226,25 +223,23 @@ fn fit_cluster(
         return None;
     }
     let topology = free.topology();
-    let is_liked =
-        |rack| liked.iter().any(|(slot, _)| topology.rack_of(topology.machine_of(slot)) == rack);
-    let mut open: Vec<(bool, RackId)> = (0..topology.racks() as u32)
-        .map(RackId)
-        .filter(|rack| free.rack(*rack, types) > 0)
-        .map(|rack| (!is_liked(rack), rack))
-        .collect();
+    let racks = liked.iter().map(|(slot, _)| topology.rack_of(topology.machine_of(slot)));
+    let mut liked_racks: SmallVec<[RackId; 2]> =
+        racks.filter(|rack| free.rack(*rack, types) > 0).collect();
+    liked_racks.sort_unstable();
+    liked_racks.dedup();
+    let mut taken: SmallVec<[RackId; 8]> = SmallVec::new();
     let mut bundle = Bundle::new();
     let mut need = gpus;
     while need > 0 {
-        let best = open.iter().enumerate().min_by_key(|(_, (unliked, rack))| {
-            (*unliked, fullest_then_tightest(free.rack(*rack, types), need))
-        });
-        let (at, (_, rack)) = best.expect("invariant: the cluster has the GPUs");
-        let rack = *rack;
-        let taken = need.min(free.rack(rack, types));
-        bundle.merge(&fill_rack(free, rack, taken, types, liked, fill));
-        need -= taken;
-        open.remove(at);
+        let open = liked_racks.iter().filter(|rack| !taken.contains(rack));
+        let best = open.min_by_key(|rack| fullest_then_tightest(free.rack(**rack, types), need));
+        let rack = best.copied().or_else(|| free.next_rack(need, types, &taken));
+        let rack = rack.expect("invariant: the cluster has the GPUs");
+        let gpus = need.min(free.rack(rack, types));
+        bundle.merge(&fill_rack(free, rack, gpus, types, liked, fill));
+        need -= gpus;
+        taken.push(rack);
     }
     Some(bundle)
 }

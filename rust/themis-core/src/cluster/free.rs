@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::buckets::{Buckets, fullest_then_tightest};
 use crate::cluster::{Bundle, Host, Topology, TypeSet, Within};
 use crate::ids::{MachineId, RackId, SlotId};
 
@@ -299,6 +300,19 @@ impl FreeSet {
         fitting.min_by_key(|(free, _)| *free).map(|(_, rack)| rack)
     }
 
+    /// The rack to take GPUs from next where so many are needed and these racks gave all that they
+    /// have: the tightest that has as many, else the fullest; ties: lowest rack.
+    pub(super) fn next_rack(&self, need: u32, types: TypeSet, taken: &[RackId]) -> Option<RackId> {
+        let is_open = |rack: &RackId| !taken.contains(rack);
+        if let (Some(racks), TypeSet::ALL) = (&self.racks_by_free, types) {
+            let mut near = racks.tighter_first(need).map(|rack| RackId(rack as u32));
+            return near.find(is_open);
+        }
+        let racks = (0..self.topology.racks() as u32).map(RackId);
+        let open = racks.filter(|rack| self.rack(*rack, types) > 0 && is_open(rack));
+        open.min_by_key(|rack| fullest_then_tightest(self.rack(*rack, types), need))
+    }
+
     /// Most free GPUs of some types within one part of this locality.
     pub fn largest(&self, level: super::Locality, types: TypeSet) -> u32 {
         match level {
@@ -314,97 +328,6 @@ impl FreeSet {
             super::Locality::Cluster => self.total_of(types),
         }
     }
-}
-
-/// Positions grouped by their GPU type and free count.
-#[derive(Clone, Debug)]
-struct Buckets {
-    free: Vec<u32>,
-    /// Groups of a type: by free count from 0 on.
-    width: usize,
-    groups: Vec<Group>,
-    /// A bit a position, group by group: one piece of memory, since sets are copied often.
-    bits: Vec<u64>,
-    /// Words of a group.
-    words: usize,
-}
-
-/// Positions of one type with as many free GPUs.
-#[derive(Clone, Copy, Debug, Default)]
-struct Group {
-    members: u32,
-    /// No position is lower.
-    lowest: u32,
-}
-
-impl Buckets {
-    /// Nothing is free. A position is in a group while something of it is.
-    fn new(positions: usize, largest: u32, types: usize) -> Self {
-        let width = largest as usize + 1;
-        let words = positions.div_ceil(u64::BITS as usize);
-        let groups = vec![Group::default(); types * width];
-        let bits = vec![0; groups.len() * words];
-        Self { free: vec![0; positions], width, groups, bits, words }
-    }
-
-    fn set(&mut self, position: usize, gpu_type: usize, free: u32) {
-        let (before, after) = (self.free[position] as usize, free as usize);
-        if before == after {
-            return;
-        }
-        let first = gpu_type * self.width;
-        if before > 0 {
-            self.leave(first + before, position);
-        }
-        if after > 0 {
-            self.join(first + after, position);
-        }
-        self.free[position] = free;
-    }
-
-    fn leave(&mut self, at: usize, position: usize) {
-        let bits = &mut self.bits[at * self.words..][..self.words];
-        bits[position / 64] &= !(1 << (position % 64));
-        let group = &mut self.groups[at];
-        group.members -= 1;
-        if group.members > 0 && group.lowest as usize == position {
-            group.lowest = next_one(bits, position);
-        }
-    }
-
-    fn join(&mut self, at: usize, position: usize) {
-        self.bits[at * self.words + position / 64] |= 1 << (position % 64);
-        let (group, position) = (&mut self.groups[at], position as u32);
-        group.lowest = if group.members == 0 { position } else { group.lowest.min(position) };
-        group.members += 1;
-    }
-
-    /// The groups of each of these types, by free count from 0 on.
-    fn of(&self, types: TypeSet) -> impl Iterator<Item = &[Group]> {
-        let all = self.groups.chunks_exact(self.width).enumerate();
-        all.filter(move |(gpu_type, _)| types.has(*gpu_type)).map(|(_, groups)| groups)
-    }
-
-    fn tightest(&self, gpus: u32, types: TypeSet) -> Option<usize> {
-        let from = gpus.max(1) as usize;
-        let of_type = |groups: &[Group]| {
-            let after = groups.get(from..)?.iter().position(|group| group.members > 0)?;
-            Some((after, groups[from + after].lowest))
-        };
-        self.of(types).filter_map(of_type).min().map(|(_, position)| position as usize)
-    }
-
-    fn largest(&self, types: TypeSet) -> u32 {
-        let most = |groups: &[Group]| groups.iter().rposition(|group| group.members > 0);
-        self.of(types).filter_map(most).max().unwrap_or(0) as u32
-    }
-}
-
-/// The first position of a set from this one on; 0 if there is none.
-fn next_one(bits: &[u64], from: usize) -> u32 {
-    let mut words = (0..).zip(bits).skip(from / 64);
-    let found = words.find(|(_, word)| **word != 0);
-    found.map_or(0, |(at, word): (u32, _)| at * u64::BITS + word.trailing_zeros())
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The cluster: racks > machines > slots > GPUs, what is free in it, and where a gang fits.
 
+mod buckets;
 mod bundle;
 mod chunks;
 mod fit;

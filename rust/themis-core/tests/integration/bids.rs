@@ -115,7 +115,7 @@ proptest! {
     ) {
         let chunks = Chunks::of(&offer, &[3, 5], &[TypeSet::ALL]);
         let prices = prices.map(|price| price * share);
-        let bound = app.relaxed(&offer, &chunks).most(&prices);
+        let bound = app.relaxed(&app.stake(offer.topology()), &offer, &chunks).most(&prices);
         let mut best = app.log_v_empty();
         every_way(&app, 0, (&mut offer.clone(), &chunks), &mut Vec::new(), Use::default(), &mut
             |rates, uses| {
@@ -195,7 +195,7 @@ proptest! {
         let best = patterns.iter().map(|p| p.log_v - p.uses.cost(&prices));
         let mut most = best.fold(app.log_v_empty(), f64::max);
         if app.jobs.len() > 1 {
-            let relaxed = app.relaxed(&offer, &chunks).most(&prices);
+            let relaxed = app.relaxed(&app.stake(offer.topology()), &offer, &chunks).most(&prices);
             prop_assert!(relaxed >= most - 1e-9);
             most = relaxed;
         }

@@ -1,0 +1,148 @@
+//! A bid: what an app can be given of an offer, and what that is worth to it.
+
+use smallvec::SmallVec;
+
+use super::bidder::{Bidder, Table, TableRow};
+use super::prices::Prices;
+use crate::app::{AppState, Part, Pattern, Placed, Reach, Relaxed, Stake, Step, shares};
+use crate::cluster::{Chunks, Fill, FreeSet, Locality, Topology, Within};
+use crate::ids::SlotId;
+
+/// The reach of a row of a table.
+const ANYWHERE: Reach = Reach { level: Locality::Cluster, pool: 0 };
+
+/// A bidder with its bid on the offer.
+#[derive(Clone, Debug)]
+pub(super) struct Bid<'a> {
+    pub(super) bidder: &'a Bidder,
+    /// Rows worth more than nothing that the offer could serve.
+    pub(super) patterns: Vec<Pattern>,
+    basis: Basis<'a>,
+}
+
+/// What the patterns of a bid rest on.
+#[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "nearly all bids are those of apps")]
+enum Basis<'a> {
+    App(&'a AppState, Stake),
+    Table(&'a Table),
+}
+
+/// GPUs for one job, and where they may lie.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ask {
+    pub(super) job: usize,
+    pub(super) gpus: u32,
+    pub(super) within: Within,
+    /// A slot in whose part they must lie.
+    pub(super) near: Option<SlotId>,
+}
+
+/// A pattern of a bid, or nothing, at given prices.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Choice {
+    /// log V above its price.
+    pub(super) surplus: f64,
+    pub(super) gpus: u32,
+    pub(super) pattern: Option<usize>,
+}
+
+impl<'a> Bid<'a> {
+    /// A bidder's bid on an offer; where bidders are few, an app of many jobs bids mixtures too.
+    pub(super) fn new(bidder: &'a Bidder, offer: &FreeSet, chunks: &Chunks, few: bool) -> Self {
+        let (patterns, basis) = match bidder {
+            Bidder::App(app) => {
+                let stake = app.stake(offer.topology());
+                let mut patterns = app.patterns_of(&stake, offer, chunks);
+                if few {
+                    patterns.extend(app.mixtures(&stake, offer, chunks));
+                }
+                (patterns, Basis::App(app, stake))
+            }
+            Bidder::Table(table) => (rows_of(table, offer, chunks), Basis::Table(table)),
+        };
+        Self { bidder, patterns, basis }
+    }
+
+    /// Finds the GPUs of a pattern and takes them from `free`, or leaves it unchanged.
+    pub(super) fn place(&self, pattern: usize, free: &mut FreeSet, fill: Fill) -> Option<Placed> {
+        let pattern = &self.patterns[pattern];
+        match &self.basis {
+            Basis::App(app, stake) => app.place_of(pattern, stake, free, fill),
+            Basis::Table(table) => {
+                let row = &table.rows[pattern.steps as usize];
+                if !free.has(&row.bundle) {
+                    return None;
+                }
+                free.take(&row.bundle);
+                let parts = vec![Part { job: 0, bundle: row.bundle.clone() }];
+                Some(Placed { parts, log_v: row.log_v })
+            }
+        }
+    }
+
+    /// What a pattern asks for, job by job.
+    pub(super) fn asks(&self, topology: &Topology, pattern: usize) -> SmallVec<[Ask; 4]> {
+        let pattern = &self.patterns[pattern];
+        match &self.basis {
+            Basis::App(app, stake) => {
+                let ask = |(step, reach): (Step, Reach)| {
+                    let (job, gpus) = (step.job(), step.gpus);
+                    let state = &app.jobs[job];
+                    let near = state.held.iter().next().map(|(slot, _)| slot);
+                    Ask { job, gpus, within: state.within(topology, reach), near }
+                };
+                shares(pattern, &stake.steps).into_iter().map(ask).collect()
+            }
+            Basis::Table(table) => {
+                let within = Within::from(Locality::Slot);
+                let row = table.rows[pattern.steps as usize].bundle.iter();
+                row.map(|(slot, gpus)| Ask { job: 0, gpus, within, near: Some(slot) }).collect()
+            }
+        }
+    }
+
+    /// GPUs of a pattern that must lie together.
+    pub(super) fn largest_part(&self, pattern: &Pattern) -> u32 {
+        match &self.basis {
+            Basis::App(app, stake) if app.jobs.len() > 1 => stake.largest,
+            _ => pattern.gpus(),
+        }
+    }
+
+    /// What its patterns leave out: an app of many jobs could be served in more ways.
+    pub(super) fn relaxed(&self, offer: &FreeSet, chunks: &Chunks) -> Option<Relaxed> {
+        match &self.basis {
+            Basis::App(app, stake) if app.jobs.len() > 1 => Some(app.relaxed(stake, offer, chunks)),
+            _ => None,
+        }
+    }
+
+    /// Nothing, then every pattern, at what they cost this bidder.
+    pub(super) fn choices(&self, bidder: usize, prices: &Prices) -> impl Iterator<Item = Choice> {
+        let nothing = Choice { surplus: self.bidder.log_v_empty(), gpus: 0, pattern: None };
+        let patterns = self.patterns.iter().enumerate().map(move |(at, pattern)| Choice {
+            surplus: pattern.log_v - prices.cost(bidder, pattern),
+            gpus: pattern.gpus(),
+            pattern: Some(at),
+        });
+        std::iter::once(nothing).chain(patterns)
+    }
+}
+
+/// The rows of a table that are worth more than nothing, and that the offer could serve.
+fn rows_of(table: &Table, offer: &FreeSet, chunks: &Chunks) -> Vec<Pattern> {
+    let useful = |row: &TableRow| {
+        !row.bundle.is_empty() && row.log_v > table.log_v_empty && offer.has(&row.bundle)
+    };
+    let rows = table.rows.iter().enumerate().filter(|(_, row)| useful(row));
+    rows.map(|(at, row)| Pattern {
+        steps: at as u32,
+        near_steps: 0,
+        near: ANYWHERE,
+        reach: ANYWHERE,
+        log_v: row.log_v,
+        uses: chunks.of_bundle(offer.topology(), &row.bundle),
+    })
+    .collect()
+}
