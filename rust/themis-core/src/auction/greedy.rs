@@ -139,9 +139,9 @@ impl<'a> Greedy<'a> {
     fn best_step(&self, bidder: usize) -> Option<Candidate> {
         let now = self.solution.log_v[bidder];
         let open = self.bids[bidder].patterns.iter().enumerate().filter(|(at, pattern)| {
-            !self.failed.contains(self.first[bidder] + *at)
-                && pattern.log_v > now
+            pattern.log_v > now
                 && self.gpus_after(bidder, *at) <= self.free.total()
+                && !self.failed.contains(self.first[bidder] + *at)
         });
         open.map(|(at, pattern)| Candidate {
             gain: (pattern.log_v - now) / f64::from(self.gpus_after(bidder, at)),
