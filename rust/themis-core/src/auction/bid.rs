@@ -48,20 +48,25 @@ pub(super) struct Choice {
 }
 
 impl<'a> Bid<'a> {
-    /// A bidder's bid on an offer; where bidders are few, an app of many jobs bids mixtures too.
-    pub(super) fn new(bidder: &'a Bidder, offer: &FreeSet, chunks: &Chunks, few: bool) -> Self {
-        let (patterns, basis) = match bidder {
-            Bidder::App(app) => {
-                let stake = app.stake(offer.topology());
-                let mut patterns = app.patterns_of(&stake, offer, chunks);
-                if few {
-                    patterns.extend(app.mixtures(&stake, offer, chunks));
-                }
-                (patterns, Basis::App(app, stake))
-            }
-            Bidder::Table(table) => (rows_of(table, offer, chunks), Basis::Table(table)),
+    /// A bidder that has not bid yet.
+    pub(super) fn none(bidder: &'a Bidder, topology: &Topology) -> Self {
+        let basis = match bidder {
+            Bidder::App(app) => Basis::App(app, app.stake(topology)),
+            Bidder::Table(table) => Basis::Table(table),
         };
-        Self { bidder, patterns, basis }
+        Self { bidder, patterns: Vec::new(), basis }
+    }
+
+    /// Its bid on an offer; where bidders are few, an app of many jobs bids mixtures too.
+    pub(super) fn on(mut self, offer: &FreeSet, chunks: &Chunks, few: bool) -> Self {
+        self.patterns = match &self.basis {
+            Basis::App(app, stake) => app.patterns_of(stake, offer, chunks),
+            Basis::Table(table) => rows_of(table, offer, chunks),
+        };
+        if let (Basis::App(app, stake), true) = (&self.basis, few) {
+            self.patterns.extend(app.mixtures(stake, offer, chunks));
+        }
+        self
     }
 
     /// Finds the GPUs of a pattern and takes them from `free`, or leaves it unchanged.

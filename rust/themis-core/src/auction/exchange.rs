@@ -176,7 +176,9 @@ mod tests {
         let offer = FreeSet::full(Arc::new(topology));
         let chunks = Chunks::of(&offer, &[2], &[TypeSet::ALL]);
         let bidders = [app(1000.0, 1.0), app(1000.0, 4.0)];
-        let bids = bidders.each_ref().map(|bidder| Bid::new(bidder, &offer, &chunks, false));
+        let bids = bidders
+            .each_ref()
+            .map(|bidder| Bid::none(bidder, offer.topology()).on(&offer, &chunks, false));
         // The one that feels no distance has the only machine of two; the other is spread.
         let mut state = Greedy::new(&offer, &bids);
         assert!(state.try_step(0, 0));
@@ -201,7 +203,9 @@ mod tests {
         };
         // Each of the first two gains a factor of 2, the third one of 50.
         let bidders = [one(1, 1000.0, 20.0), one(1, 1000.0, 20.0), one(2, 2000.0, 500.0)];
-        let bids = bidders.each_ref().map(|bidder| Bid::new(bidder, &offer, &chunks, false));
+        let bids = bidders
+            .each_ref()
+            .map(|bidder| Bid::none(bidder, offer.topology()).on(&offer, &chunks, false));
         let mut state = Greedy::new(&offer, &bids);
         assert!(state.try_step(0, 0) && state.try_step(1, 0));
         let known = state.fill();

@@ -279,7 +279,7 @@ pub(super) mod tests {
             |specs: &[MachineSpec]| FreeSet::full(Arc::new(Topology::new(specs).expect("valid")));
         let is_small = |offer: &FreeSet, copies: usize| {
             let chunks = Chunks::of(&small, &[], &[TypeSet::ALL]);
-            let bid = |bidder| Bid::new(bidder, &small, &chunks, false);
+            let bid = |bidder| Bid::none(bidder, small.topology()).on(&small, &chunks, false);
             let bids = bidders.iter().cycle().take(copies * bidders.len()).map(bid);
             Few::is_small(offer, &bids.collect::<Vec<_>>())
         };
@@ -297,8 +297,10 @@ pub(super) mod tests {
         for seed in 0..60 {
             let (offer, bidders) = draw(seed);
             let chunks = Chunks::of(&offer, &[1, 2, 3, 4], &[TypeSet::ALL]);
-            let bids: Vec<Bid<'_>> =
-                bidders.iter().map(|bidder| Bid::new(bidder, &offer, &chunks, false)).collect();
+            let bids: Vec<Bid<'_>> = bidders
+                .iter()
+                .map(|bidder| Bid::none(bidder, offer.topology()).on(&offer, &chunks, false))
+                .collect();
             let (best, mut few) = solved(&offer, &chunks, &bids);
             assert!(few.proven(), "seed {seed}");
             // Jobs may lie closer together than their patterns say, never further apart.

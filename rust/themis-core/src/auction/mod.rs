@@ -103,8 +103,7 @@ impl Draws for NoDraws {
 }
 
 /// The sets of GPU types that these bidders' jobs are bound to, most wanted first.
-fn bound<'a>(bidders: impl Iterator<Item = &'a Bidder>) -> Vec<TypeSet> {
-    let mut wanted: Vec<TypeSet> = bidders.flat_map(Bidder::pools).collect();
+fn most_wanted(mut wanted: Vec<TypeSet>) -> Vec<TypeSet> {
     wanted.sort_unstable_by(|a, b| b.cmp(a));
     let mut sets: Vec<(usize, TypeSet)> =
         wanted.chunk_by(|a, b| a == b).map(|same| (same.len(), same[0])).collect();
@@ -193,12 +192,17 @@ fn round(
 
     // 2. Bids: all see the same offer.
     let bidders: Vec<Bidder> = seen.iter().map(|at| ask(*at)).collect();
-    let mut gangs: Vec<u32> = bidders.iter().flat_map(Bidder::gangs).collect();
+    let (mut gangs, mut pools) = (Vec::new(), Vec::new());
+    let stake = |bidder| {
+        gangs.extend(Bidder::gangs(bidder));
+        pools.extend(bidder.pools());
+        Bid::none(bidder, offer.topology())
+    };
+    let mut bids: Vec<Bid<'_>> = bidders.iter().map(stake).collect();
     gangs.sort_unstable();
     gangs.dedup();
-    let chunks = Chunks::of(offer, &gangs, &bound(bidders.iter()));
-    let bid = |bidder| Bid::new(bidder, offer, &chunks, seen.len() <= FEW);
-    let bids: Vec<Bid<'_>> = bidders.iter().map(bid).collect();
+    let chunks = Chunks::of(offer, &gangs, &most_wanted(pools));
+    bids = bids.into_iter().map(|bid| bid.on(offer, &chunks, seen.len() <= FEW)).collect();
 
     // 3. and 4. Proportional fairness with a certified bound, and what each winner costs the others.
     let decision = match given {

@@ -147,7 +147,7 @@ mod tests {
             app(4, [1.0, 1.0, 3.0, 3.0]),
         ];
         all.resize(bidders, app(1, [1.0; 4]));
-        let bid = |bidder| Bid::new(bidder, &offer, &chunks, false);
+        let bid = |bidder| Bid::none(bidder, offer.topology()).on(&offer, &chunks, false);
         let bids: Vec<Bid<'_>> = all.iter().map(bid).collect();
         // The closest pattern is the last.
         let chosen = bids.iter().take(4).map(|bid| Some(bid.patterns.len() - 1));

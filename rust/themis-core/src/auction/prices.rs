@@ -149,7 +149,9 @@ mod tests {
         }
         let chunks = Chunks::of(&offer, &[1], &[TypeSet::ALL]);
         let bidders = apps.map(Bidder::App);
-        let bids = bidders.each_ref().map(|bidder| Bid::new(bidder, &offer, &chunks, false));
+        let bids = bidders
+            .each_ref()
+            .map(|bidder| Bid::none(bidder, offer.topology()).on(&offer, &chunks, false));
         // Two more each, but only two are free beside the first two; the third is alone.
         let contests = Contest::all(&offer, &bids);
         assert!(contests.iter().all(|contest| contest.bidders == [0, 1] && contest.free == 2));

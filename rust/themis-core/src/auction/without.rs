@@ -130,7 +130,7 @@ mod tests {
         for seed in 0..60 {
             let (offer, bidders) = draw(seed);
             let chunks = Chunks::of(&offer, &[1, 2, 3, 4], &[TypeSet::ALL]);
-            let bid = |bidder| Bid::new(bidder, &offer, &chunks, false);
+            let bid = |bidder| Bid::none(bidder, offer.topology()).on(&offer, &chunks, false);
             let bids: Vec<Bid<'_>> = bidders.iter().map(bid).collect();
             let (best, mut few) = solved(&offer, &chunks, &bids);
             for winner in 0..bids.len() {
