@@ -177,7 +177,7 @@ impl AppState {
         let mut steps = SmallVec::new();
         let mut left = self.spare();
         let mut before: Option<&Job> = None;
-        for job in self.job_order() {
+        for job in self.order_of(|_| true) {
             let state = &self.jobs[job];
             let again = before.replace(state).is_some_and(|before| before.bids_like(state));
             let mut has = state.held.gpus();

@@ -17,7 +17,7 @@ impl AppState {
     }
 
     /// The same of some of them.
-    fn order_of(&self, wanted: impl Fn(&Job) -> bool) -> SmallVec<[usize; 16]> {
+    pub(super) fn order_of(&self, wanted: impl Fn(&Job) -> bool) -> SmallVec<[usize; 16]> {
         let key = |at: usize| {
             let job = &self.jobs[at];
             let ideal = divide(job.work_left_gpu_s, job.most());

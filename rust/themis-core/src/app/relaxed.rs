@@ -23,6 +23,7 @@ pub struct Relaxed {
     held_rate: f64,
     /// (gain in rate, use) of every size and locality, by job; for `First` the job's rate.
     jobs: Vec<Vec<(f64, Use)>>,
+    /// The work left of each, for `First`.
     work_left: Vec<f64>,
     /// How many jobs want GPUs, when these are rigid, alike and hold nothing.
     alike: Option<usize>,
@@ -57,7 +58,10 @@ impl AppState {
                         .collect()
                 })
                 .collect(),
-            work_left: open().map(|job| job.work_left_gpu_s).collect(),
+            work_left: match self.stopping {
+                Stopping::All => Vec::new(),
+                Stopping::First => open().map(|job| job.work_left_gpu_s).collect(),
+            },
             alike,
             gpus: offer.total().min(self.spare_of(offer)),
             all_gpus: offer.total() + self.held_gpus(),
