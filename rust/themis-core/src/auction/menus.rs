@@ -140,38 +140,43 @@ impl Menus {
                 asked[usize::from(*kind)] += u32::from(*count);
             }
         }
+        self.balance(&asked, &paths, excess);
+        value
+    }
+
+    /// By how much too much is asked for of every row and room, of so many asks of each kind. Those of the
+    /// most GPUs choose first; rooms that cost as little share a kind by what is left of them.
+    fn balance(&self, asked: &[u32], paths: &[f64], excess: &mut [f64]) {
         for (excess, there) in excess.iter_mut().zip(&self.there) {
             *excess = -there;
         }
         let (rows, rooms) = excess.split_at_mut(self.rows);
-        let mut weights: Vec<f64> = Vec::new();
-        for kind in self.largest_first.iter().filter(|kind| asked[**kind] > 0) {
-            let (kind, asked) = (&self.rooms.kinds[*kind], asked[*kind]);
+        let mut left: Vec<f64> = Vec::new();
+        for at in self.largest_first.iter().filter(|at| asked[**at] > 0) {
+            let (kind, asked) = (&self.rooms.kinds[*at], asked[*at]);
             for (row, used) in rows.iter_mut().zip(kind.uses.rows()) {
                 *row += f64::from(asked * used);
             }
-            // Rooms that cost as little share what is asked for by what the larger asks left of them.
             let path = |room: &u16| paths[usize::from(*room)];
             let least = kind.rooms.iter().map(path).fold(f64::INFINITY, f64::min);
             let cheap = || kind.rooms.iter().filter(|room| path(room) <= least + 1e-12);
-            let left = |room: &u16| {
-                let inner = self.rooms.around(*room).into_iter().filter(|at| *at != WHOLE.into());
-                inner.map(|at| -rooms[at]).fold(f64::MAX, f64::min).max(0.0)
+            let left_of = |room: &u16| {
+                let parts = self.rooms.around(*room).into_iter().filter(|at| *at != WHOLE.into());
+                parts.map(|at| -rooms[at]).fold(f64::MAX, f64::min).max(0.0)
             };
-            weights.clear();
-            weights.extend(cheap().map(left));
-            if weights.iter().all(|left| *left <= 0.0) {
-                weights.fill(1.0);
+            left.clear();
+            left.extend(cheap().map(left_of));
+            if left.iter().all(|left| *left <= 0.0) {
+                left.fill(1.0);
             }
-            let each = f64::from(asked * kind.gpus) / weights.iter().sum::<f64>();
-            for (at, weight) in cheap().zip(&weights) {
-                for room in self.rooms.around(*at) {
-                    rooms[room] += each * weight;
+            let each = f64::from(asked * kind.gpus) / left.iter().sum::<f64>();
+            for (room, left) in cheap().zip(&left) {
+                for room in self.rooms.around(*room) {
+                    rooms[room] += each * left;
                 }
             }
         }
         rooms[usize::from(WHOLE)] = 0.0;
-        value
     }
 
     /// Prices of a small D, from these on; the same where no room is short at them, since the rows
