@@ -42,12 +42,13 @@ pub(super) struct Ladder {
     /// Whether the offer can serve every job so far at this locality, one at a time.
     fits: bool,
     current: Option<Current>,
-    last: Rung,
+    /// What the last step changed; one that is like it changes as much.
+    last: Change,
 }
 
 /// What a step changes.
 #[derive(Clone, Copy, Default)]
-struct Rung {
+struct Change {
     /// The rate of its job before and after it.
     slower: f64,
     rate: f64,
@@ -82,7 +83,7 @@ impl Ladder {
             Stopping::All => SmallVec::new(),
             Stopping::First => app.held_rates(topology),
         };
-        let (uses, last) = (Use::default(), Rung::default());
+        let (uses, last) = (Use::default(), Change::default());
         Self { reach, rates, pace: stake.pace, uses, fits: true, current: None, last }
     }
 
@@ -97,7 +98,7 @@ impl Ladder {
         if !step.again {
             self.last = self.one_more(app, openings, chunks, step);
         }
-        let Rung { slower, rate, uses } = self.last;
+        let Change { slower, rate, uses } = self.last;
         self.uses = self.uses.plus(&uses);
         self.pace = match app.stopping {
             Stopping::All => self.pace - slower + rate,
@@ -115,7 +116,7 @@ impl Ladder {
         openings: &Openings<'_>,
         chunks: &Chunks,
         step: Step,
-    ) -> Rung {
+    ) -> Change {
         let offer = openings.to(app.jobs[step.job()].needs);
         if self.current.as_ref().is_none_or(|current| current.job != step.job()) {
             self.current = Some(Current::new(app, offer.topology(), step.job(), self.reach.pool));
@@ -131,7 +132,7 @@ impl Ladder {
         chunks.grow(&mut uses, within, before - at.held, now - at.held);
         at.gpus = now;
         let rate = job.rate_at(now, level) * at.pool.speed;
-        Rung { slower: std::mem::replace(&mut at.rate, rate), rate, uses }
+        Change { slower: std::mem::replace(&mut at.rate, rate), rate, uses }
     }
 
     pub(super) fn reach(&self) -> Reach {
