@@ -11,6 +11,9 @@ use crate::app::ladder::{Ladder, Reach, Step};
 use crate::app::{AppState, Job, Stake, Stopping};
 use crate::cluster::{Bundle, Chunks, Fill, FreeSet, Locality, Near, Topology, Use, fit_by};
 
+/// Patterns of most bids at most.
+const USUAL: usize = 64;
+
 /// GPUs for one job of an app.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
@@ -79,15 +82,14 @@ impl AppState {
         let ladder = |reach| Ladder::new(self, stake, offer.topology(), reach);
         let mut ladders: SmallVec<[Ladder; 4]> = self.reaches().map(ladder).collect();
         let floor = self.log_v_empty();
-        let mut patterns = Vec::with_capacity(steps.len() * ladders.len());
+        let mut patterns: SmallVec<[Pattern; USUAL]> = SmallVec::new();
         for (count, step) in (1..).zip(steps) {
             let (mut coarser, mut pool) = (floor, u8::MAX);
             for ladder in &mut ladders {
                 if ladder.reach().pool != pool {
                     (coarser, pool) = (floor, ladder.reach().pool);
                 }
-                ladder.climb(self, &openings, chunks, *step);
-                if !ladder.fits() {
+                if !ladder.climb(self, &openings, chunks, *step) {
                     continue;
                 }
                 let log_v = stake.value.log_v(ladder.pace());
@@ -105,8 +107,7 @@ impl AppState {
                 }
             }
         }
-        patterns.shrink_to_fit();
-        patterns
+        patterns.to_vec()
     }
 
     /// Finds the GPUs of a pattern and takes them from `free`; `None` (and `free` unchanged) when

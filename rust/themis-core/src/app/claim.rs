@@ -18,6 +18,9 @@ impl AppState {
 
     /// The same of some of them.
     pub(super) fn order_of(&self, wanted: impl Fn(&Job) -> bool) -> SmallVec<[usize; 16]> {
+        if let [only] = self.jobs.as_slice() {
+            return wanted(only).then_some(0).into_iter().collect();
+        }
         let key = |at: usize| {
             let job = &self.jobs[at];
             let ideal = divide(job.work_left_gpu_s, job.most());

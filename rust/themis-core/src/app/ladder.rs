@@ -1,9 +1,7 @@
 //! What an app's steps are worth and take, step by step, at one reach.
 
-use smallvec::SmallVec;
-
 use crate::app::{AppState, Job, Pool, Stake, Stopping};
-use crate::cluster::{Chunks, Locality, Openings, Topology, Use, Within};
+use crate::cluster::{Chunks, FreeSet, Locality, Openings, Topology, Use, Within};
 
 /// One more piece of GPUs for a job: its gang, or as much again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +33,7 @@ pub struct Reach {
 pub(super) struct Ladder {
     reach: Reach,
     /// The rates of all jobs, where the first to finish ends the app.
-    rates: SmallVec<[f64; 16]>,
+    rates: Vec<f64>,
     /// The sum of all rates (`All`), or the seconds to the first finish (`First`).
     pace: f64,
     uses: Use,
@@ -58,21 +56,35 @@ struct Change {
 /// The job of the last step.
 struct Current {
     job: usize,
-    /// GPUs that it keeps, and how close together.
+    /// GPUs that it keeps.
     held: u32,
-    held_level: Locality,
     gpus: u32,
     rate: f64,
     pool: Pool,
+    place: Place,
+}
+
+/// Where the GPUs of a job may lie, and how many of them there are.
+#[derive(Clone, Copy)]
+struct Place {
+    within: Within,
+    room: u32,
 }
 
 impl Current {
-    fn new(app: &AppState, topology: &Topology, job: usize, pool: u8) -> Self {
-        let job_state = &app.jobs[job];
-        let held = &job_state.held;
-        let (gpus, held_level) = (held.gpus(), topology.locality(held));
-        let (rate, pool) = (job_state.rate_on(topology, held), job_state.pool_at(topology, pool));
-        Self { job, held: gpus, held_level, gpus, rate, pool }
+    fn new(job: &Job, at: usize, offer: &FreeSet, chunks: &Chunks, reach: Reach) -> Self {
+        let (held, topology) = (job.held.gpus(), offer.topology());
+        let (rate, pool) = (job.rate_on(topology, &job.held), job.pool_at(topology, reach.pool));
+        let place = Place::of(job, offer, chunks, reach.level, &pool);
+        Self { job: at, held, gpus: held, rate, pool, place }
+    }
+}
+
+impl Place {
+    fn of(job: &Job, offer: &FreeSet, chunks: &Chunks, level: Locality, pool: &Pool) -> Self {
+        let level = loosest(job, level).max(offer.topology().locality(&job.held));
+        let within = Within { level, types: pool.types };
+        Self { within, room: chunks.room(offer, &job.held, within) }
     }
 }
 
@@ -80,21 +92,24 @@ impl Ladder {
     /// Before the first step.
     pub(super) fn new(app: &AppState, stake: &Stake, topology: &Topology, reach: Reach) -> Self {
         let rates = match app.stopping {
-            Stopping::All => SmallVec::new(),
-            Stopping::First => app.held_rates(topology),
+            Stopping::All => Vec::new(),
+            Stopping::First => app.held_rates(topology).into_vec(),
         };
         let (uses, last) = (Use::default(), Change::default());
         Self { reach, rates, pace: stake.pace, uses, fits: true, current: None, last }
     }
 
-    /// Takes one more step.
+    /// Takes one more step; false when the offer can't serve all of them, which no step mends.
     pub(super) fn climb(
         &mut self,
         app: &AppState,
         openings: &Openings<'_>,
         chunks: &Chunks,
         step: Step,
-    ) {
+    ) -> bool {
+        if !self.fits {
+            return false;
+        }
         if !step.again {
             self.last = self.one_more(app, openings, chunks, step);
         }
@@ -107,6 +122,7 @@ impl Ladder {
                 app.pace(&self.rates)
             }
         };
+        self.fits
     }
 
     /// What a step changes that is like no other.
@@ -117,21 +133,24 @@ impl Ladder {
         chunks: &Chunks,
         step: Step,
     ) -> Change {
-        let offer = openings.to(app.jobs[step.job()].needs);
-        if self.current.as_ref().is_none_or(|current| current.job != step.job()) {
-            self.current = Some(Current::new(app, offer.topology(), step.job(), self.reach.pool));
-        }
-        let Some(at) = &mut self.current else { return self.last };
         let job = &app.jobs[step.job()];
+        let at = match &mut self.current {
+            Some(at) if at.job == step.job() => at,
+            current => {
+                let offer = openings.to(job.needs);
+                current.insert(Current::new(job, step.job(), offer, chunks, self.reach))
+            }
+        };
         let (before, now) = (at.gpus, at.gpus + step.gpus);
-        let level = if now == 1 { Locality::Slot } else { self.reach.level };
-        let level = loosest(job, level).max(at.held_level);
-        let within = Within { level, types: at.pool.types };
-        self.fits = self.fits && now - at.held <= chunks.room(offer, &job.held, within);
+        let place = match now {
+            1 => Place::of(job, openings.to(job.needs), chunks, Locality::Slot, &at.pool),
+            _ => at.place,
+        };
+        self.fits = self.fits && now - at.held <= place.room;
         let mut uses = Use::default();
-        chunks.grow(&mut uses, within, before - at.held, now - at.held);
+        chunks.grow(&mut uses, place.within, before - at.held, now - at.held);
         at.gpus = now;
-        let rate = job.rate_at(now, level) * at.pool.speed;
+        let rate = job.rate_at(now, place.within.level) * at.pool.speed;
         Change { slower: std::mem::replace(&mut at.rate, rate), rate, uses }
     }
 
@@ -145,10 +164,6 @@ impl Ladder {
 
     pub(super) fn uses(&self) -> Use {
         self.uses
-    }
-
-    pub(super) fn fits(&self) -> bool {
-        self.fits
     }
 }
 

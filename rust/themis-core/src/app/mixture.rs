@@ -20,7 +20,6 @@ const MOST_STEPS: usize = 24;
 struct Rung {
     pace: f64,
     uses: Use,
-    fits: bool,
 }
 
 impl AppState {
@@ -47,6 +46,7 @@ impl AppState {
         mixtures
     }
 
+    /// Before the first step, and after each that the offer can serve.
     fn rungs(
         &self,
         mut ladder: Ladder,
@@ -54,14 +54,12 @@ impl AppState {
         chunks: &Chunks,
         steps: &[Step],
     ) -> Vec<Rung> {
-        let rung = |ladder: &Ladder| Rung {
-            pace: ladder.pace(),
-            uses: ladder.uses(),
-            fits: ladder.fits(),
-        };
+        let rung = |ladder: &Ladder| Rung { pace: ladder.pace(), uses: ladder.uses() };
         let mut rungs = vec![rung(&ladder)];
         for step in steps {
-            ladder.climb(self, openings, chunks, *step);
+            if !ladder.climb(self, openings, chunks, *step) {
+                break;
+            }
             rungs.push(rung(&ladder));
         }
         rungs
@@ -77,9 +75,9 @@ impl AppState {
         mixtures: &mut Vec<Pattern>,
     ) {
         let floor = self.log_v_empty();
-        for count in (2..=steps.len()).filter(|count| coarse[*count].fits) {
-            let cuts = (1..count).filter(|cut| steps[*cut].job() != steps[cut - 1].job());
-            for cut in cuts.filter(|cut| fine[*cut].fits) {
+        for count in 2..coarse.len() {
+            let cuts = 1..count.min(fine.len());
+            for cut in cuts.filter(|cut| steps[*cut].job() != steps[cut - 1].job()) {
                 let pace = fine[cut].pace + coarse[count].pace - coarse[cut].pace;
                 let log_v = value.log_v(pace);
                 if log_v > floor && pace > coarse[count].pace {

@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 use crate::app::{AppState, Step, Stopping, Value};
-use crate::cluster::Topology;
+use crate::cluster::{MAX_ROWS, Topology};
 
 /// The steps and figures of an app at one instant.
 #[derive(Clone, Debug)]
@@ -18,6 +18,14 @@ pub struct Stake {
     pub(super) alike: Option<usize>,
     /// The most GPUs that one of its jobs can use.
     pub(crate) largest: u32,
+}
+
+impl Stake {
+    /// Whether some of its jobs could lie closer together than others to its advantage: not equal ones
+    /// where GPUs cost the same wherever they lie.
+    pub(crate) fn could_mix(&self, prices: &[f64; MAX_ROWS]) -> bool {
+        self.alike.is_none() || prices[1..].iter().any(|price| *price > 0.0)
+    }
 }
 
 impl AppState {

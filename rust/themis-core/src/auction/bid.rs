@@ -4,8 +4,8 @@ use smallvec::SmallVec;
 
 use super::bidder::{Bidder, Table, TableRow};
 use super::prices::Prices;
-use crate::app::{AppState, Part, Pattern, Placed, Reach, Relaxed, Stake, Step, shares};
-use crate::cluster::{Chunks, Fill, FreeSet, Locality, Topology, Within};
+use crate::app::{AppState, Part, Pattern, Placed, Reach, Stake, Step, shares};
+use crate::cluster::{Chunks, Fill, FreeSet, Locality, MAX_ROWS, Topology, Within};
 use crate::ids::SlotId;
 
 /// The reach of a row of a table.
@@ -17,6 +17,9 @@ pub(super) struct Bid<'a> {
     pub(super) bidder: &'a Bidder,
     /// Rows worth more than nothing that the offer could serve.
     pub(super) patterns: Vec<Pattern>,
+    /// log V of winning nothing, and of the best pattern or nothing.
+    pub(super) nothing: f64,
+    pub(super) most: f64,
     basis: Basis<'a>,
 }
 
@@ -54,7 +57,8 @@ impl<'a> Bid<'a> {
             Bidder::App(app) => Basis::App(app, app.stake(topology)),
             Bidder::Table(table) => Basis::Table(table),
         };
-        Self { bidder, patterns: Vec::new(), basis }
+        let nothing = bidder.log_v_empty();
+        Self { bidder, patterns: Vec::new(), nothing, most: nothing, basis }
     }
 
     /// Its bid on an offer; where bidders are few, an app of many jobs bids mixtures too.
@@ -66,6 +70,7 @@ impl<'a> Bid<'a> {
         if let (Basis::App(app, stake), true) = (&self.basis, few) {
             self.patterns.extend(app.mixtures(stake, offer, chunks));
         }
+        self.most = self.patterns.iter().map(|pattern| pattern.log_v).fold(self.nothing, f64::max);
         self
     }
 
@@ -115,17 +120,25 @@ impl<'a> Bid<'a> {
         }
     }
 
-    /// What its patterns leave out: an app of many jobs could be served in more ways.
-    pub(super) fn relaxed(&self, offer: &FreeSet, chunks: &Chunks) -> Option<Relaxed> {
+    /// What its patterns leave out is worth so much above these prices at most, if anything: an app of
+    /// many jobs could be served in more ways.
+    pub(super) fn beyond(
+        &self,
+        offer: &FreeSet,
+        chunks: &Chunks,
+        prices: &[f64; MAX_ROWS],
+    ) -> Option<f64> {
         match &self.basis {
-            Basis::App(app, stake) if app.jobs.len() > 1 => Some(app.relaxed(stake, offer, chunks)),
+            Basis::App(app, stake) if app.jobs.len() > 1 && stake.could_mix(prices) => {
+                Some(app.relaxed(stake, offer, chunks).most(prices))
+            }
             _ => None,
         }
     }
 
     /// Nothing, then every pattern, at what they cost this bidder.
     pub(super) fn choices(&self, bidder: usize, prices: &Prices) -> impl Iterator<Item = Choice> {
-        let nothing = Choice { surplus: self.bidder.log_v_empty(), gpus: 0, pattern: None };
+        let nothing = Choice { surplus: self.nothing, gpus: 0, pattern: None };
         let patterns = self.patterns.iter().enumerate().map(move |(at, pattern)| Choice {
             surplus: pattern.log_v - prices.cost(bidder, pattern),
             gpus: pattern.gpus(),

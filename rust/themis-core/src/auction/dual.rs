@@ -11,16 +11,17 @@
 
 use smallvec::{SmallVec, smallvec};
 
-use super::Bid;
 use super::descent::{Pace, descend};
+use super::favourite::Favourite;
 use super::prices::{Contest, Prices};
 use super::solution::Solution;
+use super::{Bid, Choice};
 use crate::app::Pattern;
 use crate::cluster::{Chunks, FreeSet, MAX_ROWS};
 
 /// Rounds over all prices.
 const ROUNDS: u32 = 12;
-/// Rounds over all prices and all bidders, after those over a sample.
+/// Rounds over all prices and all bidders at most, after those over a sample.
 const LAST_ROUNDS: u32 = 3;
 /// Bidders of a sample.
 const SAMPLE: usize = 512;
@@ -36,7 +37,8 @@ const NEAR_ENOUGH: f64 = 1e-5;
 pub(super) struct Dual {
     pub(super) prices: Prices,
     pub(super) value: f64,
-    contests: Vec<Contest>,
+    /// What every bidder likes best at them.
+    pub(super) favourites: Vec<Favourite>,
 }
 
 /// The bound; the solver's own where that is tighter.
@@ -52,13 +54,11 @@ pub(super) fn upper_bound(
 
 /// D at these prices, over every way to serve every bidder.
 fn certified(offer: &FreeSet, chunks: &Chunks, bids: &[Bid<'_>], dual: &Dual) -> f64 {
-    let mut value = dual.prices.of_everything(chunks.capacity(), &dual.contests);
-    for (at, bid) in bids.iter().enumerate() {
-        let surplus = respond(bid, at, &dual.prices).0;
-        let more = bid.relaxed(offer, chunks).map(|relaxed| relaxed.most(dual.prices.rows()));
-        value += surplus.max(more.unwrap_or(surplus));
-    }
-    value
+    let more = |(at, bid): (usize, &Bid<'_>)| {
+        let most = bid.beyond(offer, chunks, dual.prices.rows())?;
+        Some((most - dual.favourites[at].choice.surplus).max(0.0))
+    };
+    bids.iter().enumerate().filter_map(more).fold(dual.value, |value, more| value + more)
 }
 
 /// Prices of a small D, over the patterns of all bidders.
@@ -73,20 +73,24 @@ pub(super) fn minimise(
 ) -> Dual {
     let whole = Market::new(chunks, bids.iter().collect(), 1.0, Contest::all(offer, bids));
     let mut start = Prices::zero(bids.len(), &whole.contests);
-    let rounds = if bids.len() <= 2 * SAMPLE {
-        ROUNDS
-    } else {
+    let sampled = bids.len() > 2 * SAMPLE;
+    let rounds = if sampled {
         let sample: Vec<&Bid<'_>> = bids.iter().step_by(bids.len() / SAMPLE).collect();
         let share = sample.len() as f64 / bids.len() as f64;
         let sample = Market::new(chunks, sample, share, Vec::new());
-        start.set_rows(*sample.balance(Prices::zero(sample.bids.len(), &[]), ROUNDS).0.rows());
+        let nothing = Prices::zero(sample.bids.len(), &[]);
+        start.set_rows(*sample.balance(nothing, ROUNDS, false).prices.rows());
+        whole.clear_contests(&mut start);
         LAST_ROUNDS
+    } else {
+        ROUNDS
     };
-    let (mut prices, mut value) = whole.balance(start, rounds);
+    let mut dual = whole.balance(start, rounds, sampled);
     if let Some(known) = known {
-        (prices, value) = whole.descend((prices, value), known);
+        (dual.prices, dual.value) = whole.descend((dual.prices, dual.value), known);
+        dual.favourites = whole.favourites(&dual.prices).0;
     }
-    Dual { prices, value, contests: whole.contests }
+    dual
 }
 
 /// Some bidders, and what they compete for.
@@ -104,8 +108,9 @@ impl<'a> Market<'a> {
     }
 
     /// Rounds in which every price in turn becomes the best one, the others given: D never rises.
-    fn balance(&self, mut prices: Prices, rounds: u32) -> (Prices, f64) {
-        let mut value = f64::INFINITY;
+    /// Where prices start near the best ones, a second round is worth a millionth of log V a bidder.
+    fn balance(&self, mut prices: Prices, rounds: u32, near: bool) -> Dual {
+        let (mut value, mut favourites) = (f64::INFINITY, Vec::new());
         // The GPUs first: without a price on them all would ask for far too many chunks.
         let mut asked = [0.0; MAX_ROWS];
         asked[0] = f64::INFINITY;
@@ -113,20 +118,36 @@ impl<'a> Market<'a> {
             self.clear_rows(&mut prices, &asked);
             self.clear_contests(&mut prices);
             let before = value;
-            (value, asked) = self.evaluate(&prices);
+            (favourites, value, asked) = self.favourites(&prices);
             let progress = before - value;
-            if progress <= NEAR_ENOUGH * self.bids.len() as f64 || self.is_settled(&prices, &asked)
+            if progress <= NEAR_ENOUGH * self.bids.len() as f64
+                || self.is_settled(&prices, &asked, near)
             {
                 break;
             }
         }
-        (prices, value)
+        Dual { prices, value, favourites }
     }
 
-    /// Whether the price of GPUs is the only one, and will be: another round would find it again.
-    fn is_settled(&self, prices: &Prices, asked: &[f64; MAX_ROWS]) -> bool {
-        let free = |row: usize| prices.rows()[row] <= 0.0 && asked[row] <= self.capacity[row];
-        self.contests.is_empty() && (1..self.rows).all(free)
+    /// What everybody likes best, D, and what is asked for of each row.
+    fn favourites(&self, prices: &Prices) -> (Vec<Favourite>, f64, [f64; MAX_ROWS]) {
+        let mut all = Vec::with_capacity(self.bids.len());
+        let (value, asked) = self.sum(prices, |at, bid| {
+            let favourite = Favourite::of(bid, at, prices);
+            all.push(favourite);
+            let Choice { surplus, pattern, .. } = favourite.choice;
+            (surplus, pattern.map(|at| &bid.patterns[at]))
+        });
+        (all, value, asked)
+    }
+
+    /// Whether every row that is short has a price, and prices were near the best ones before, or that of
+    /// GPUs is the only one: then another round would find it again.
+    fn is_settled(&self, prices: &Prices, asked: &[f64; MAX_ROWS], near: bool) -> bool {
+        let priced = |row: usize| prices.rows()[row] > 0.0;
+        let short = |row: usize| asked[row] > self.capacity[row];
+        let alone = self.contests.is_empty() && !(1..self.rows).any(priced);
+        (near || alone) && !(1..self.rows).any(|row| !priced(row) && short(row))
     }
 
     /// The best price in turn of every row that has one, or of which too much is asked for.
@@ -171,7 +192,7 @@ impl<'a> Market<'a> {
             points.clear();
             let surplus = |p: &Pattern| (uses(p), p.log_v - prices.cost(bidder, p));
             points.extend(bid.patterns.iter().map(surplus));
-            hull(bid.bidder.log_v_empty(), &mut points, &mut corners);
+            hull(bid.nothing, &mut points, &mut corners);
             let slope = |a: &(u32, f64), b: &(u32, f64)| (b.1 - a.1) / f64::from(b.0 - a.0);
             steps.extend(corners.windows(2).map(|w| (slope(&w[0], &w[1]), w[1].0 - w[0].0)));
         }
@@ -198,10 +219,19 @@ impl<'a> Market<'a> {
 
     /// D over the patterns, and what is asked for of each row.
     fn evaluate(&self, prices: &Prices) -> (f64, [f64; MAX_ROWS]) {
+        self.sum(prices, |at, bid| respond(bid, at, prices))
+    }
+
+    /// The same where everybody answers with a surplus and its pattern.
+    fn sum(
+        &self,
+        prices: &Prices,
+        mut answer: impl FnMut(usize, &'a Bid<'a>) -> (f64, Option<&'a Pattern>),
+    ) -> (f64, [f64; MAX_ROWS]) {
         let mut value = prices.of_everything(&self.capacity, &self.contests);
         let mut asked = [0.0; MAX_ROWS];
-        for (at, bid) in self.bids.iter().enumerate() {
-            let (surplus, chosen) = respond(bid, at, prices);
+        for (at, bid) in self.bids.iter().copied().enumerate() {
+            let (surplus, chosen) = answer(at, bid);
             value += surplus;
             let Some(pattern) = chosen else { continue };
             for (asked, amount) in asked.iter_mut().zip(pattern.uses.rows()) {
@@ -275,7 +305,7 @@ fn sort_by_use(points: &mut Vec<(u32, f64)>) {
 
 /// The pattern that is worth most above its price, or nothing; ties: the first.
 fn respond<'a>(bid: &'a Bid<'_>, at: usize, prices: &Prices) -> (f64, Option<&'a Pattern>) {
-    let mut best = (bid.bidder.log_v_empty(), None);
+    let mut best = (bid.nothing, None);
     for pattern in &bid.patterns {
         let surplus = pattern.log_v - prices.cost(at, pattern);
         if surplus > best.0 {

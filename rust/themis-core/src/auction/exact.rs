@@ -43,7 +43,7 @@ static NOTHING: Bundle = Bundle::EMPTY;
 
 impl<'a> Table<'a> {
     fn new(bid: &'a Bid<'_>, bidder: usize) -> Self {
-        let mut ways = vec![(bid.bidder.log_v_empty(), &NOTHING, None)];
+        let mut ways = vec![(bid.nothing, &NOTHING, None)];
         if let Bidder::Table(table) = bid.bidder {
             ways.extend(bid.patterns.iter().enumerate().map(|(at, pattern)| {
                 (pattern.log_v, &table.rows[pattern.steps as usize].bundle, Some(at))

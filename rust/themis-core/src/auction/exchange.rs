@@ -45,7 +45,7 @@ impl Wants {
         };
         let mut all: Vec<(f64, Option<usize>)> =
             bid.patterns.iter().enumerate().map(worth).collect();
-        all.push((bid.bidder.log_v_empty(), None));
+        all.push((bid.nothing, None));
         all.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         Self(all)
     }

@@ -79,7 +79,7 @@ impl<'a> Greedy<'a> {
         let win = self.solution.wins[bidder].take()?;
         let who = self.bids[bidder].bidder;
         win.parts.iter().for_each(|part| who.give(&mut self.free, part));
-        self.solution.log_v[bidder] = who.log_v_empty();
+        self.solution.log_v[bidder] = self.bids[bidder].nothing;
         self.gpus[bidder] = 0;
         Some(win)
     }
@@ -138,6 +138,9 @@ impl<'a> Greedy<'a> {
     /// The pattern of a bidder with the largest gain a GPU.
     fn best_step(&self, bidder: usize) -> Option<Candidate> {
         let now = self.solution.log_v[bidder];
+        if now >= self.bids[bidder].most {
+            return None;
+        }
         let open = self.bids[bidder].patterns.iter().enumerate().filter(|(at, pattern)| {
             pattern.log_v > now
                 && self.gpus_after(bidder, *at) <= self.free.total()

@@ -8,14 +8,14 @@
 //! Cost: O(core x choices that matter x window), which are a few a bidder. Guarantee: optimal within the core and window for
 //! the GPU row; chunk rows enter by their prices only.
 
+use super::dual::Dual;
+use super::favourite::WINDOW;
 use super::prices::Prices;
 use super::{Bid, Choice};
 use crate::cluster::Chunks;
 
 /// Bidders in the core at most.
 const CORE: usize = 160;
-/// Total change in GPUs that is looked at, both ways.
-const WINDOW: i32 = 128;
 /// Bidders of a part of the core that shows which choices matter.
 const PART: usize = 12;
 /// Sums of logs that differ by less are equal.
@@ -55,17 +55,11 @@ type Regrets = Vec<f64>;
 
 impl Table {
     /// The table of these bidders at these prices, and the pattern that each likes best.
-    pub(super) fn new(chunks: &Chunks, bids: &[Bid<'_>], prices: &Prices) -> (Self, Selection) {
-        let mut bests: Vec<Choice> = Vec::with_capacity(bids.len());
-        let mut regrets: Vec<(f64, usize)> = Vec::with_capacity(bids.len());
-        let mut choices = Vec::new();
-        for (at, bid) in bids.iter().enumerate() {
-            choices.clear();
-            choices.extend(bid.choices(at, prices));
-            let best = favourite(&choices);
-            regrets.push((least_regret(&choices, &best), at));
-            bests.push(best);
-        }
+    pub(super) fn new(chunks: &Chunks, bids: &[Bid<'_>], dual: &Dual) -> (Self, Selection) {
+        let Dual { prices, favourites, .. } = dual;
+        let bests = || favourites.iter().map(|favourite| &favourite.choice);
+        let regrets = favourites.iter().enumerate().map(|(at, favourite)| (favourite.regret, at));
+        let mut regrets: Vec<(f64, usize)> = regrets.collect();
         let least = |a: &(f64, usize), b: &(f64, usize)| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1));
         if regrets.len() > CORE {
             regrets.select_nth_unstable_by(CORE, least);
@@ -74,13 +68,13 @@ impl Table {
         regrets.sort_unstable_by(least);
         let hesitant = |(_, bidder): &(f64, usize)| Hesitant {
             bidder: *bidder,
-            others: others(&bids[*bidder], *bidder, prices, &bests[*bidder]),
+            others: others(&bids[*bidder], *bidder, prices, &favourites[*bidder].choice),
         };
         let core = regrets.iter().map(hesitant).collect();
-        let asked: i64 = bests.iter().map(|best| i64::from(best.gpus)).sum();
+        let asked: i64 = bests().map(|best| i64::from(best.gpus)).sum();
         let slack = chunks.capacity()[0] as i64 - asked;
-        let selection = bests.iter().map(|best| best.pattern).collect();
-        let best = bests.iter().map(|best| (best.gpus, best.surplus)).collect();
+        let selection = bests().map(|best| best.pattern).collect();
+        let best = bests().map(|best| (best.gpus, best.surplus)).collect();
         (Self { core, best, slack, price: prices.gpu() }, selection)
     }
 
@@ -94,22 +88,6 @@ impl Table {
         }
         selection
     }
-}
-
-/// The best choice. Ties: fewest GPUs, then pattern order.
-fn favourite(choices: &[Choice]) -> Choice {
-    let better = |best: Choice, one: Choice| {
-        let order = one.surplus.total_cmp(&best.surplus).then(best.gpus.cmp(&one.gpus));
-        if order.is_gt() { one } else { best }
-    };
-    choices.iter().copied().reduce(better).expect("invariant: nothing is a choice")
-}
-
-/// What a bidder gives up at least when it takes another count of GPUs.
-fn least_regret(choices: &[Choice], best: &Choice) -> f64 {
-    let within = |c: &&Choice| c.gpus != best.gpus && c.gpus.abs_diff(best.gpus) <= WINDOW as u32;
-    let others = choices.iter().filter(within);
-    others.map(|choice| best.surplus - choice.surplus).fold(f64::INFINITY, f64::min)
 }
 
 /// For every other count of GPUs within the window, fewest first, the choice of least regret. Ties:

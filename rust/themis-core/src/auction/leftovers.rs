@@ -24,8 +24,9 @@ pub enum Leftover {
 
 /// Who may claim, all worst first.
 pub(super) struct Claimants<'a> {
-    /// Those who saw the offer.
-    pub(super) bidders: &'a [usize],
+    /// Those who saw the offer and paid no GPUs, and those who did.
+    pub(super) unpaid: &'a [usize],
+    pub(super) paid: &'a [usize],
     /// The others.
     pub(super) outside: &'a [usize],
     /// Those of the others whose leases just ended.
@@ -40,9 +41,7 @@ pub(super) fn hand_out(
     rule: Leftover,
     draws: &mut dyn Draws,
 ) {
-    let Claimants { bidders, outside, resuming } = claimants;
-    let (paid, unpaid): (Vec<usize>, Vec<usize>) =
-        bidders.iter().partition(|at| entries.of(**at).was_cut());
+    let Claimants { unpaid, paid, outside, resuming } = claimants;
     match rule {
         Leftover::WorstFirst => serve(entries, outside, free),
         Leftover::Random => serve_drawn(entries, outside, free, draws),
@@ -53,8 +52,8 @@ pub(super) fn hand_out(
             serve_drawn(entries, outside, free, draws);
         }
     }
-    serve(entries, &unpaid, free);
-    serve(entries, &paid, free);
+    serve(entries, unpaid, free);
+    serve(entries, paid, free);
 }
 
 /// What a bidder takes of free GPUs next.

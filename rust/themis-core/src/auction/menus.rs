@@ -66,8 +66,8 @@ impl Menus {
         let mut rooms = Rooms::of(offer);
         let menu = |(bidder, bid): (usize, &Bid<'_>)| {
             let surplus = |pattern: &Pattern| pattern.log_v - prices.cost(bidder, pattern);
-            let best = bid.patterns.iter().map(surplus).fold(bid.bidder.log_v_empty(), f64::max);
-            let (log_v, asks) = (bid.bidder.log_v_empty(), SmallVec::new());
+            let best = bid.patterns.iter().map(surplus).fold(bid.nothing, f64::max);
+            let (log_v, asks) = (bid.nothing, SmallVec::new());
             let mut menu = vec![Choice { log_v, gpus: 0, pattern: None, largest: 0, asks }];
             for (at, pattern) in bid.patterns.iter().enumerate() {
                 if best - surplus(pattern) > most {

@@ -13,6 +13,7 @@ mod dual;
 mod entrants;
 mod exact;
 mod exchange;
+mod favourite;
 mod few;
 mod greedy;
 mod knapsack;
@@ -40,6 +41,8 @@ pub use outcome::{Entry, Outcome, Reason};
 pub use solver::Solver;
 
 use std::cmp::Reverse;
+
+use fixedbitset::FixedBitSet;
 
 use bid::{Bid, Choice};
 use decision::Decision;
@@ -216,18 +219,22 @@ fn round(
     let patterns: Vec<Vec<Pattern>> = bids.into_iter().map(|bid| bid.patterns).collect();
     let mut entries = Entries::new(standings.len(), seen.len(), ask);
     let mut free = offer.clone();
+    let mut paid = FixedBitSet::with_capacity(standings.len());
     let bids = bidders.into_iter().zip(patterns);
     for (((at, bid), win), c) in seen.iter().zip(bids).zip(solution.wins).zip(payments) {
         let entry = entries.see(*at, bid, win.as_ref(), c);
         charge::charge(entry, win, rules.payment, offer, draws);
         entry.keep(&mut free);
+        paid.set(*at, entry.was_cut());
     }
 
     // 6. Leftovers: nothing idles that somebody could use.
     let (bidders, outside) = order.split_at(seen.len());
     let resuming = |at: &usize| standings[*at].resumes;
     let resuming: Vec<usize> = outside.iter().copied().filter(resuming).collect();
-    let claimants = Claimants { bidders, outside, resuming: &resuming };
+    let (paid, unpaid): (Vec<usize>, Vec<usize>) =
+        bidders.iter().partition(|at| paid.contains(**at));
+    let claimants = Claimants { unpaid: &unpaid, paid: &paid, outside, resuming: &resuming };
     leftovers::hand_out(&mut entries, &claimants, &mut free, rules.leftover, draws);
 
     // 7. Every entrant learns what it got, or why not.

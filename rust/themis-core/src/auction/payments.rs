@@ -26,11 +26,8 @@ pub(super) fn hidden_payments(
     (solution, dual): (&Solution, &Dual),
     without: Without,
 ) -> Vec<f64> {
-    let content: Vec<bool> = bids
-        .iter()
-        .zip(&solution.log_v)
-        .map(|(bid, now)| bid.patterns.iter().all(|pattern| pattern.log_v <= *now))
-        .collect();
+    let content: Vec<bool> =
+        bids.iter().zip(&solution.log_v).map(|(bid, now)| bid.most <= *now).collect();
     let wanting = content.iter().filter(|content| !**content).count();
     let takes = |bidder: &usize| {
         solution.wins[*bidder].is_some() && wanting > usize::from(!content[*bidder])

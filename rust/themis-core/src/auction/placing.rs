@@ -102,7 +102,7 @@ fn regret(bid: &Bid<'_>, bidder: usize, at: usize, prices: &Prices) -> f64 {
     // Coarser patterns and those of fewer steps come before it; a table has no steps.
     let lesser = bid.patterns[..at].iter().rev();
     let lesser = lesser.take_while(|p| !bid.bidder.is_table() && p.steps + 1 >= chosen.steps);
-    surplus(chosen) - lesser.map(surplus).fold(bid.bidder.log_v_empty(), f64::max)
+    surplus(chosen) - lesser.map(surplus).fold(bid.nothing, f64::max)
 }
 
 /// The patterns of up to so many GPUs that are worth more than nothing at these prices, best first.

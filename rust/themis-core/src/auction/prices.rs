@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use super::Bid;
 use crate::app::Pattern;
 use crate::cluster::{FreeSet, Locality, MAX_ROWS};
+use crate::ids::SlotId;
 
 /// A price a row, and what each bidder pays a GPU beside.
 #[derive(Clone, Debug)]
@@ -84,6 +85,31 @@ impl Prices {
     }
 }
 
+/// The localities of parts that can be crowded.
+const PARTS: [Locality; 3] = [Locality::Slot, Locality::Machine, Locality::Rack];
+
+/// A bidder that holds GPUs: one of their slots, and the most that it could ask for in the slot,
+/// machine and rack around it.
+struct Holder {
+    bidder: usize,
+    slot: SlotId,
+    most: [u32; 3],
+}
+
+impl Holder {
+    fn of((bidder, bid): (usize, &Bid<'_>)) -> Option<Self> {
+        let slot = bid.bidder.anchor()?;
+        let mut most = [0; 4];
+        for pattern in &bid.patterns {
+            let most = &mut most[pattern.reach.level.index()];
+            *most = pattern.gpus().max(*most);
+        }
+        let [in_slot, in_machine, in_rack, _] = most;
+        let in_machine = in_machine.max(in_slot);
+        Some(Self { bidder, slot, most: [in_slot, in_machine, in_rack.max(in_machine)] })
+    }
+}
+
 /// A part of the cluster for which those who hold GPUs in it could ask for more than is free.
 #[derive(Clone, Debug)]
 pub(super) struct Contest {
@@ -97,23 +123,30 @@ pub(super) struct Contest {
 impl Contest {
     /// All contests, finer parts first, in order of their numbers.
     pub(super) fn all(offer: &FreeSet, bids: &[Bid<'_>]) -> Vec<Self> {
-        let mut parts: BTreeMap<(Locality, u32), (Self, u64)> = BTreeMap::new();
-        for (bidder, bid) in bids.iter().enumerate() {
-            let Some(slot) = bid.bidder.anchor() else { continue };
-            for level in [Locality::Slot, Locality::Machine, Locality::Rack] {
-                let within = bid.patterns.iter().filter(|pattern| pattern.reach.level <= level);
-                let Some(most) = within.map(Pattern::gpus).max() else { continue };
-                let part = (level, offer.topology().part_of(slot, level));
-                let (contest, asked) = parts.entry(part).or_insert_with(|| {
-                    (Self { level, free: offer.around(slot, level.into()), bidders: Vec::new() }, 0)
-                });
-                contest.bidders.push(bidder);
-                *asked += u64::from(most);
+        let holders: Vec<Holder> = (0..).zip(bids).filter_map(Holder::of).collect();
+        if holders.is_empty() {
+            return Vec::new();
+        }
+        let topology = offer.topology();
+        let mut asked = [topology.slots(), topology.machines(), topology.racks()]
+            .map(|parts| vec![0_u64; parts]);
+        let part = |slot, level| (level, topology.part_of(slot, level));
+        for Holder { slot, most, .. } in &holders {
+            for ((level, most), asked) in PARTS.into_iter().zip(most).zip(&mut asked) {
+                asked[part(*slot, level).1 as usize] += u64::from(*most);
             }
         }
-        let crowded =
-            |(contest, asked): (Self, u64)| (asked > u64::from(contest.free)).then_some(contest);
-        parts.into_values().filter_map(crowded).collect()
+        let mut contests: BTreeMap<(Locality, u32), Self> = BTreeMap::new();
+        for Holder { bidder, slot, most } in holders {
+            for ((level, most), asked) in PARTS.into_iter().zip(most).zip(&asked) {
+                let (part, free) = (part(slot, level), offer.around(slot, level.into()));
+                if most > 0 && asked[part.1 as usize] > u64::from(free) {
+                    let none = Self { level, free, bidders: Vec::new() };
+                    contests.entry(part).or_insert(none).bidders.push(bidder);
+                }
+            }
+        }
+        contests.into_values().collect()
     }
 
     /// GPUs of this part that a pattern of one of its bidders takes.
@@ -130,7 +163,6 @@ mod tests {
     use super::*;
     use crate::app::{AppState, Job, Profile, Stopping};
     use crate::cluster::{Chunks, MachineSpec, Topology, TypeSet};
-    use crate::ids::SlotId;
 
     #[test]
     fn holders_who_crowd_a_machine_pay_a_toll_there_and_only_there() {

@@ -19,7 +19,7 @@ impl Solution {
     pub(super) fn nothing(bids: &[Bid<'_>]) -> Self {
         Self {
             wins: bids.iter().map(|_| None).collect(),
-            log_v: bids.iter().map(|bid| bid.bidder.log_v_empty()).collect(),
+            log_v: bids.iter().map(|bid| bid.nothing).collect(),
             bound: f64::INFINITY,
         }
     }

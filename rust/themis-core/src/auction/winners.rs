@@ -57,7 +57,7 @@ pub(super) fn solve(offer: &FreeSet, chunks: &Chunks, bids: &[Bid<'_>], thrift: 
     }
     let first = (bids.len() <= GREEDY_FIRST).then(|| Greedy::new(offer, bids).fill());
     let dual = dual::minimise(offer, chunks, bids, first.as_ref().map(Solution::objective));
-    let (table, favourites) = Table::new(chunks, bids, &dual.prices);
+    let (table, favourites) = Table::new(chunks, bids, &dual);
     let selection = table.select(favourites);
     let (placed, whole) = place(offer, bids, &dual.prices, &selection);
     let placed = placed.fill();

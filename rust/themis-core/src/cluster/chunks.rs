@@ -14,12 +14,15 @@ use crate::ids::{MachineId, RackId};
 /// Rows at most: GPUs, and chunks of a locality and size, a set of types.
 pub const MAX_ROWS: usize = 12;
 
+/// Kinds of chunks, and one that is never used: twelve numbers are added in fewer steps than eleven.
+const CHUNKS: usize = MAX_ROWS;
+
 /// How much of each row a bundle uses. More than 65,535 chunks of a row count as that many: the
 /// bound holds for uses that are too small, and bids are many, so that their size matters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Use {
     gpus: u32,
-    chunks: [u16; MAX_ROWS - 1],
+    chunks: [u16; CHUNKS],
 }
 
 impl Use {
@@ -103,7 +106,7 @@ pub struct Chunks {
     /// What 0, 1, 2, ... GPUs within one slot use, of GPUs of any type.
     at_hand: Vec<Use>,
     /// By locality, all bits of the rows that bundles within it use.
-    used: [[u16; MAX_ROWS - 1]; 4],
+    used: [[u16; CHUNKS]; 4],
 }
 
 impl Chunks {
@@ -135,8 +138,8 @@ impl Chunks {
         chunks
     }
 
-    fn used(rows: &[Row], level: Locality) -> [u16; MAX_ROWS - 1] {
-        let mut used = [0; MAX_ROWS - 1];
+    fn used(rows: &[Row], level: Locality) -> [u16; CHUNKS] {
+        let mut used = [0; CHUNKS];
         for (row, used) in rows[1..].iter().zip(&mut used) {
             if level <= row.level && row.types == TypeSet::ALL {
                 *used = u16::MAX;
