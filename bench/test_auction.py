@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,9 +21,11 @@ from bench.auction_instances import (
     draw_auction,
 )
 from bench.core_calls import clear, least_cpu_s
+from click.testing import CliRunner
 
 import themis
 from themis import AppState, Bid, Offer
+from themis.cli.root import cli
 
 if TYPE_CHECKING:
     from bench.conftest import Meter
@@ -57,6 +61,37 @@ def test_round(meter: Meter, style: Style, percent: int, size: tuple[int, int]) 
         gap_log=outcome.gap_log,
         core_ms=1e3 * core_s,
     )
+
+
+@pytest.mark.parametrize("size", ALL_SIZES, ids=lambda size: f"{size[0]}/{size[1]}")
+def test_command(meter: Meter, tmp_path: Path, size: tuple[int, int]) -> None:
+    """`themis auction FILE.json`: read, cleared, and shown bid by bid and app by app."""
+    gpus, apps = size
+    file = tmp_path / "auction.json"
+    file.write_text(json.dumps(document(draw_auction(gpus, apps, 50, "base"))))
+    shown: list[str] = []
+
+    def show() -> None:
+        result = CliRunner().invoke(cli, ["auction", str(file)])
+        shown.append(result.output)
+
+    meter.time("themis auction FILE, base, 50 % on offer", "GPUs", gpus, show, rounds=rounds(gpus))
+    assert sum("app-" in line for line in shown[0].splitlines()) > apps
+
+
+def document(auction: Auction) -> dict[str, Any]:
+    """What a file says of an auction."""
+    keys = ("rack", "machine", "slot", "gpus")
+    bids = [
+        {
+            **{name: value for name, value in vars(app).items() if not name.startswith("_")},
+            "held": [dict(zip(keys, (*key, n), strict=True)) for key, n in app.held.items()],
+            "profile": app.profile if isinstance(app.profile, str) else list(app.profile),
+        }
+        for app in auction.apps
+    ]
+    offer = [[*key, n] for key, n in zip(auction.offer.slots, auction.offer.gpus, strict=True)]
+    return {"offer": offer, "bids": bids, "cluster_gpus": auction.gpus}
 
 
 def rounds(gpus: int) -> int:

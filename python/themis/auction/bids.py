@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TypeVar
 
 from themis.auction.offer import Counts, Offer, SlotKey, check_racks, check_slot, is_list
 from themis.auction.rules import check_label, check_number, check_whole
@@ -23,6 +25,7 @@ from themis.profiles import (
 __all__ = ["AppState", "Bid", "check_bids"]
 
 _MOST_JOBS = 2**16
+_Key = TypeVar("_Key")
 
 
 @dataclass(frozen=True)
@@ -157,8 +160,10 @@ class AppState:
 
     def speeds_on(self, types: Sequence[str]) -> list[float]:
         """Return its speed on each of these GPU types; 0 where it may not run."""
+        speeds = self.speeds or self._of_profile(SPEEDS)
+        if self.gpu_types is None and not speeds:
+            return [1.0] * len(types)
         allowed = allowed_types(self.gpu_types, types)
-        speeds = self.speeds or SPEEDS.get(str(self.profile), {})
         return [speeds.get(name, 1.0) if name in allowed else 0.0 for name in types]
 
     def efficiencies(self) -> list[tuple[int, float]]:
@@ -169,8 +174,14 @@ class AppState:
         ScenarioError
             As :func:`themis.profiles.check_scaling`.
         """
-        scaling = self.scaling or SCALING.get(str(self.profile), {})
+        scaling = self.scaling or self._of_profile(SCALING)
+        if not scaling:
+            return []
         return list(check_scaling(f"app {self.app_id!r}", scaling).items())
+
+    def _of_profile(self, known: Mapping[str, Mapping[_Key, float]]) -> Mapping[_Key, float]:
+        """Return what is known of its profile, if that has a name."""
+        return known.get(self.profile, {}) if isinstance(self.profile, str) else {}
 
     def slowdowns(self) -> Profile:
         """Return S at slot, machine, rack and cluster.
@@ -180,6 +191,10 @@ class AppState:
         ScenarioError
             The profile is unknown, or its scores are out of range.
         """
+        return self._slowdowns
+
+    @cached_property
+    def _slowdowns(self) -> Profile:
         if not isinstance(self.profile, str):
             where = f"app {self.app_id!r}: profile"
             if not is_list(self.profile):

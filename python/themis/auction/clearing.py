@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -152,7 +152,7 @@ class _Numbering:
         self, offer: Offer, held: Sequence[SlotKey], gpu_types: Mapping[Label, str]
     ) -> None:
         gpus = dict.fromkeys(held, 0) | dict(zip(offer.slots, offer.gpus, strict=True))
-        self.keys: list[SlotKey] = sorted(gpus, key=_label_order)
+        self.keys = _in_order(gpus)
         self.number = {key: at for at, key in enumerate(self.keys)}
         racks = {key[0]: at for at, key in enumerate(self.keys)}
         machines = {key[1]: at for at, key in enumerate(self.keys)}
@@ -171,6 +171,14 @@ class _Numbering:
             )
             for key in self.keys
         ]
+
+
+def _in_order(keys: Collection[SlotKey]) -> list[SlotKey]:
+    """Return slots by rack, machine and slot, numbers before text."""
+    kinds = ({isinstance(key[at], str) for key in keys} for at in range(3))
+    if all(len(kind) == 1 for kind in kinds):
+        return sorted(keys)  # the order of tuples is that one
+    return sorted(keys, key=_label_order)
 
 
 def _label_order(key: SlotKey) -> tuple[tuple[bool, int, str], ...]:

@@ -155,6 +155,9 @@ def check_racks(places: Iterable[tuple[SlotKey, str]]) -> None:
     ScenarioError
         The first such machine or label.
     """
+    places = list(places)
+    if _are_clear({key for key, _ in places}):
+        return
     racks: dict[Label, Label] = {}
     names: dict[tuple[int, str], Label] = {}
     for key, where in places:
@@ -168,6 +171,16 @@ def check_racks(places: Iterable[tuple[SlotKey, str]]) -> None:
             known = names.setdefault((at, str(label)), label)
             if known != label:
                 raise ScenarioError(f"{where}: labels {known!r} and {label!r} read the same")
+
+
+def _are_clear(keys: set[SlotKey]) -> bool:
+    """Whether every machine of these slots has one rack, and all labels read differently."""
+    racks, machines, slots = ({key[at] for key in keys} for at in range(3))
+    pairs = {key[:2] for key in keys}
+    one_rack = len(pairs) == len(machines)
+    return one_rack and all(
+        len({str(label) for label in labels}) == len(labels) for labels in (racks, machines, slots)
+    )
 
 
 def check_gpu_types(gpu_types: object) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
 import polars as pl
 
 from themis.auction.bids import AppState, Bid
@@ -15,8 +16,7 @@ from themis.notebook import grid
 
 __all__ = ["AuctionOutcome", "Entrant"]
 
-_LOCALITIES = ("slot", "machine", "rack", "cluster")
-_UNBOUNDED = -9_999.0  # log V of a rho that has no bound; see themis-core
+_LOCALITIES = pl.Series(["slot", "machine", "rack", "cluster"])
 
 
 class Entrant(NamedTuple):
@@ -110,37 +110,18 @@ class AuctionOutcome:
         solver: str,
     ) -> AuctionOutcome:
         """Return the outcome from what the compiled core answered; `keys` names its slots."""
-        entries = list(zip(entrants, core["entries"], strict=True))
-        cheapest = _cheapest_win(core["entries"])
-        granted = [
-            (app.app_id, *keys[slot], gpus, cause)
-            for app, entry in entries
-            for part, cause in (("kept", "auction"), ("leftover", "leftover"))
-            for slot, gpus in entry[part]
-        ]
-        unused = [(*keys[slot], gpus) for slot, gpus in core["unused"]]
-        labels = {
-            name: _label_type(keys, at) for at, name in enumerate(("rack", "machine", "slot"))
-        }
-        where = {**labels, "gpus": pl.Int64()}
-        granted = [_as_text(row, labels, first=1) for row in granted]
-        unused = [_as_text(row, labels, first=0) for row in unused]
-        allocation = pl.DataFrame(
-            granted, schema={"app_id": pl.String(), **where, "cause": pl.String()}, orient="row"
-        )
+        app_ids = pl.Series("app_id", [app.app_id for app in entrants], dtype=pl.String)
+        slots, entries = _slots(keys), _entries(core, app_ids)
         return cls(
-            allocation=allocation,
-            payments=_payments(entries),
-            leftovers=pl.DataFrame(unused, schema=where, orient="row"),
-            bids=_bids(entries),
-            winners=_winners(entries),
-            reasons=pl.DataFrame(
-                [
-                    (app.app_id, entry["reason"], _explain(app, entry, payment, cheapest))
-                    for app, entry in entries
-                ],
-                schema={"app_id": pl.String, "reason": pl.String, "explanation": pl.String},
-                orient="row",
+            allocation=_allocation(core["granted"], app_ids, slots),
+            payments=entries.select(_PAYMENTS),
+            leftovers=_where(slots, core["unused"]),
+            bids=_bids(core["bids"], app_ids, [app.explicit for app in entrants]),
+            winners=entries.filter(pl.col("gpus_won") > 0).select(_WINNERS),
+            reasons=entries.select(
+                "app_id",
+                "reason",
+                pl.Series("explanation", _explain_all(entrants, core, payment), dtype=pl.String),
             ),
             objective=core["objective"],
             upper_bound=core["upper_bound"],
@@ -182,117 +163,104 @@ class AuctionOutcome:
         return grid(repr(self), columns, fates.select(columns).rows())
 
 
-def _label_type(keys: Sequence[SlotKey], at: int) -> pl.DataType:
-    return pl.Int64() if all(isinstance(key[at], int) for key in keys) else pl.String()
+def _slots(keys: Sequence[SlotKey]) -> pl.DataFrame:
+    """Return rack, machine and slot by number; as text where one of them is."""
+    labels: dict[str, pl.Series] = {}
+    for at, name in enumerate(("rack", "machine", "slot")):
+        values = [key[at] for key in keys]
+        if all(isinstance(value, int) for value in values):
+            labels[name] = pl.Series(values, dtype=pl.Int64)
+        else:
+            labels[name] = pl.Series([str(value) for value in values], dtype=pl.String)
+    return pl.DataFrame(labels)
 
 
-def _as_text(
-    row: tuple[Any, ...], labels: Mapping[str, pl.DataType], *, first: int
-) -> tuple[Any, ...]:
-    """Return the row with its labels as text where their column is text."""
-    kinds = list(labels.values())
-    return tuple(
-        str(value)
-        if first <= at < first + len(kinds) and kinds[at - first] == pl.String()
-        else value
-        for at, value in enumerate(row)
+def _where(slots: pl.DataFrame, table: Mapping[str, Any]) -> pl.DataFrame:
+    """Return rack, machine, slot and gpus of a table of slot numbers and gpus."""
+    where: pl.DataFrame = slots[table["slot"]]
+    return where.with_columns(gpus=pl.Series(table["gpus"]).cast(pl.Int64))
+
+
+def _allocation(
+    granted: Mapping[str, Any], app_ids: pl.Series, slots: pl.DataFrame
+) -> pl.DataFrame:
+    cause = pl.when(pl.Series(granted["leftover"])).then(pl.lit("leftover"))
+    return _where(slots, granted).select(
+        app_ids[granted["entry"]], pl.all(), cause=cause.otherwise(pl.lit("auction"))
     )
 
 
-def _rho(log_v: float) -> float | None:
-    return None if log_v <= _UNBOUNDED else math.exp(-log_v)
+_PAYMENTS = ("app_id", "c", "gpus_won", "gpus_kept", "lease_fraction")
+_WINNERS = ("app_id", "gpus_won", "rho_empty", "rho", "c", "gpus_kept")
 
 
-def _gpus(counts: Sequence[tuple[int, int]]) -> int:
-    return sum(gpus for _, gpus in counts)
+def _entries(core: Mapping[str, Any], app_ids: pl.Series) -> pl.DataFrame:
+    """Return one row an app: what it won and kept, at what payment, and its rho."""
+    entries = core["entries"]
+    counts = {"gpus_won": entries["won"], "gpus_kept": entries["kept"]}
+    rhos = {name: pl.Series(entries[name]).fill_nan(None) for name in ("rho_empty", "rho")}
+    return pl.DataFrame(
+        {
+            "app_id": app_ids,
+            "c": entries["c"],
+            **{name: pl.Series(gpus).cast(pl.Int64) for name, gpus in counts.items()},
+            "lease_fraction": entries["lease_fraction"],
+            **rhos,
+            "reason": pl.Series(entries["reason"], dtype=pl.String),
+        }
+    )
 
 
-Entries = Sequence[tuple[Entrant, Mapping[str, Any]]]
+def _bids(bids: Mapping[str, Any], app_ids: pl.Series, explicit: Sequence[bool]) -> pl.DataFrame:
+    app = np.repeat(np.arange(len(explicit)), bids["of_entry"])
+    is_explicit = pl.Series(explicit, dtype=pl.Boolean)[app]
+    return pl.DataFrame(
+        {
+            "app_id": app_ids[app],
+            "gpus": pl.Series(bids["gpus"]).cast(pl.Int64),
+            "locality": _LOCALITIES[bids["level"]],
+            "row": pl.Series(bids["row"]).cast(pl.Int64),
+            "rho": pl.Series(bids["rho"]).fill_nan(None),
+        }
+    ).with_columns(
+        locality=pl.when(~is_explicit).then("locality"), row=pl.when(is_explicit).then("row")
+    )
 
 
-def _payments(entries: Entries) -> pl.DataFrame:
-    rows = [
-        (app.app_id, entry["c"], _gpus(entry["won"]), _gpus(entry["kept"]), entry["lease_fraction"])
-        for app, entry in entries
+class _Fate(NamedTuple):
+    """What became of an app, for words: `best_gain` is that of its best bid in log V a GPU."""
+
+    reason: str
+    won: int
+    kept: int
+    leftover: int
+    c: float
+    best_gain: float
+
+
+def _explain_all(entrants: Sequence[Entrant], core: Mapping[str, Any], payment: str) -> list[str]:
+    entries = core["entries"]
+    won = entries["won"] > 0
+    cheapest = min((entries["gain"][won] / entries["won"][won]).tolist(), default=None)
+    columns = [entries[name] for name in _Fate._fields[1:]]
+    fates = map(_Fate, entries["reason"], *(column.tolist() for column in columns))
+    return [
+        _explain(app, fate, payment, cheapest) for app, fate in zip(entrants, fates, strict=True)
     ]
-    schema = {
-        "app_id": pl.String,
-        "c": pl.Float64,
-        "gpus_won": pl.Int64,
-        "gpus_kept": pl.Int64,
-        "lease_fraction": pl.Float64,
-    }
-    return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def _bids(entries: Entries) -> pl.DataFrame:
-    rows = [
-        (
-            app.app_id,
-            gpus,
-            None if app.explicit else _LOCALITIES[level],
-            steps if app.explicit else None,
-            _rho(log_v),
-        )
-        for app, entry in entries
-        for gpus, steps, level, log_v in entry["patterns"]
-    ]
-    schema = {
-        "app_id": pl.String,
-        "gpus": pl.Int64,
-        "locality": pl.String,
-        "row": pl.Int64,
-        "rho": pl.Float64,
-    }
-    return pl.DataFrame(rows, schema=schema, orient="row")
-
-
-def _winners(entries: Entries) -> pl.DataFrame:
-    rows = [
-        (
-            app.app_id,
-            _gpus(entry["won"]),
-            _rho(entry["log_v_empty"]),
-            _rho(entry["log_v"]),
-            entry["c"],
-            _gpus(entry["kept"]),
-        )
-        for app, entry in entries
-        if entry["won"]
-    ]
-    schema = {
-        "app_id": pl.String,
-        "gpus_won": pl.Int64,
-        "rho_empty": pl.Float64,
-        "rho": pl.Float64,
-        "c": pl.Float64,
-        "gpus_kept": pl.Int64,
-    }
-    return pl.DataFrame(rows, schema=schema, orient="row")
-
-
-def _cheapest_win(entries: Sequence[Mapping[str, Any]]) -> float | None:
-    """Return the smallest gain in log V a GPU among the winners."""
-    gains = [
-        (entry["log_v"] - entry["log_v_empty"]) / _gpus(entry["won"])
-        for entry in entries
-        if entry["won"]
-    ]
-    return min(gains, default=None)
-
-
-def _explain(app: Entrant, entry: Mapping[str, Any], payment: str, cheapest: float | None) -> str:
-    left = _gpus(entry["leftover"])
-    if entry["won"]:
-        text = _explain_win(entry, payment)
-    elif entry["reason"] == "leftover":
+def _explain(app: Entrant, fate: _Fate, payment: str, cheapest: float | None) -> str:
+    left = fate.leftover
+    if fate.won:
+        text = _explain_win(fate, payment)
+    elif fate.reason == "leftover":
         text = "won nothing"
     elif app.held >= app.max_gpus:
         text = "holds all the GPUs that it can use"
-    elif entry["reason"] == "not_visible":
+    elif fate.reason == "not_visible":
         text = "not among the worst off, and nothing was left that it could use"
-    elif entry["reason"] == "outbid":
-        text = _outbid(entry, cheapest)
+    elif fate.reason == "outbid":
+        text = _outbid(fate, cheapest)
     elif not app.explicit:
         text = f"no part of the offer helps: {_needs(app)}"
     else:
@@ -301,8 +269,8 @@ def _explain(app: Entrant, entry: Mapping[str, Any], payment: str, cheapest: flo
     return f"{text}; {left_over} left over for it" if left else text
 
 
-def _explain_win(entry: Mapping[str, Any], payment: str) -> str:
-    won, kept, paid = _gpus(entry["won"]), _gpus(entry["kept"]), f"c = {entry['c']:.4g}"
+def _explain_win(fate: _Fate, payment: str) -> str:
+    won, kept, paid = fate.won, fate.kept, f"c = {fate.c:.4g}"
     if payment == "none":
         return f"won {won} GPUs; no payment is charged ({paid})"
     if payment == "lease":
@@ -322,8 +290,6 @@ def _needs(app: Entrant) -> str:
     return f"it needs {app.gang_size} GPUs or more at once"
 
 
-def _outbid(entry: Mapping[str, Any], cheapest: float | None) -> str:
-    empty = entry["log_v_empty"]
-    best = max((log_v - empty) / gpus for gpus, _, _, log_v in entry["patterns"])
+def _outbid(fate: _Fate, cheapest: float | None) -> str:
     price = "" if cheapest is None else f"; the winners gain {cheapest:.4g} or more"
-    return f"outbid: its best bid gains {best:.4g} in log V a GPU{price}"
+    return f"outbid: its best bid gains {fate.best_gain:.4g} in log V a GPU{price}"

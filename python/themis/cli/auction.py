@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -80,15 +81,16 @@ def _bids(outcome: AuctionOutcome) -> Table:
 
 
 def _fates(outcome: AuctionOutcome, title: str) -> Table:
-    bids = outcome.bids.get_column("app_id").to_list()
-    granted = list(outcome.allocation.select("app_id", "cause", "gpus").iter_rows())
+    bids = Counter(outcome.bids.get_column("app_id"))
+    left: Counter[str] = Counter()
+    for app_id, cause, gpus in outcome.allocation.select("app_id", "cause", "gpus").iter_rows():
+        left[app_id] += gpus if cause == "leftover" else 0
     reasons = dict(outcome.reasons.select("app_id", "explanation").iter_rows())
     rows = []
     for app_id, c, won, kept, lease_fraction in outcome.payments.iter_rows():
-        left = sum(gpus for app, cause, gpus in granted if (app, cause) == (app_id, "leftover"))
         charged = f"{1 - lease_fraction:.4g} lease" if lease_fraction < 1 else str(won - kept)
         shown = (c, charged) if won else (None, None)
-        rows.append((app_id, bids.count(app_id), won, *shown, kept, left, reasons[app_id]))
+        rows.append((app_id, bids[app_id], won, *shown, kept, left[app_id], reasons[app_id]))
     columns = ("app", "bids", "won", "c", "charged", "kept", "left over", "why")
     return Table(title=title, columns=columns, rows=rows)
 

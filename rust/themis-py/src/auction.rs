@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
-use themis_core::app::{AppState, Job, Part, Pattern, Profile, Scaling, Speeds, Stopping, log_v};
+use themis_core::app::{
+    AppState, Job, Part, Pattern, Profile, Scaling, Speeds, Stopping, log_v, rho_of,
+};
 use themis_core::auction::{
     Bidder, Entrant, Entry, Given, Leftover, Outcome, Payment, Rules, Solver, Table, TableRow,
     run_round, run_round_given, visible,
@@ -14,6 +16,7 @@ use themis_core::fairness::{OutsideContext, OutsideOption};
 use themis_core::{CoreError, SlotId};
 use themis_sim::SeededDraws;
 
+use crate::columns::Table as Columns;
 use crate::errors::{ScenarioError, core_error};
 use crate::names::Named;
 
@@ -139,7 +142,7 @@ pub(crate) fn clear_auction(
     outcome_to_dict(py, &outcome)
 }
 
-/// Figures, `unused` GPUs, and `entries`, one an entrant.
+/// Figures, and tables: `entries`, one row an entrant; `bids`, a pattern; `granted` and `unused`, a slot.
 pub(crate) fn outcome_to_dict<'py>(
     py: Python<'py>,
     outcome: &Outcome,
@@ -148,12 +151,13 @@ pub(crate) fn outcome_to_dict<'py>(
     result.set_item("objective", outcome.objective)?;
     result.set_item("upper_bound", outcome.upper_bound)?;
     result.set_item("gap", outcome.gap())?;
-    result.set_item("unused", counts(&outcome.unused))?;
-    let entries = PyList::empty(py);
-    for entry in &outcome.entries {
-        entries.append(entry_to_dict(py, entry)?)?;
-    }
-    result.set_item("entries", entries)?;
+    result.set_item("entries", entries(py, &outcome.entries)?)?;
+    result.set_item("bids", bids(py, &outcome.entries)?)?;
+    result.set_item("granted", granted(py, &outcome.entries)?)?;
+    let unused = |of: fn((SlotId, u32)) -> u32| outcome.unused.iter().map(of).collect();
+    let table = Columns::new(py);
+    let table = table.with("slot", unused(|(slot, _)| slot.0))?.with("gpus", unused(|(_, n)| n))?;
+    result.set_item("unused", table.columns)?;
     Ok(result)
 }
 
@@ -288,23 +292,65 @@ fn counts(bundle: &Bundle) -> Counts {
     bundle.iter().map(|(slot, gpus)| (slot.0, gpus)).collect()
 }
 
-fn all_counts(parts: &[Part]) -> Counts {
-    let all: Bundle = parts.iter().flat_map(|part| part.bundle.iter()).collect();
-    counts(&all)
+fn gpus(parts: &[Part]) -> u32 {
+    parts.iter().map(|part| part.bundle.gpus()).sum()
 }
 
-fn entry_to_dict<'py>(py: Python<'py>, entry: &Entry) -> PyResult<Bound<'py, PyDict>> {
-    let row = |p: &Pattern| (p.gpus(), p.steps, p.reach.level as u8, p.log_v);
-    let dict = PyDict::new(py);
-    dict.set_item("visible", entry.visible)?;
-    dict.set_item("log_v_empty", entry.log_v_empty)?;
-    dict.set_item("log_v", entry.log_v)?;
-    dict.set_item("patterns", entry.patterns.iter().map(row).collect::<Vec<_>>())?;
-    dict.set_item("won", all_counts(&entry.won))?;
-    dict.set_item("c", entry.c)?;
-    dict.set_item("kept", all_counts(&entry.kept))?;
-    dict.set_item("lease_fraction", entry.lease_fraction)?;
-    dict.set_item("leftover", all_counts(&entry.leftover))?;
-    dict.set_item("reason", entry.reason.as_str())?;
-    Ok(dict)
+/// rho; not a number where it is unbounded.
+fn rho(log_v: f64) -> f64 {
+    rho_of(log_v).unwrap_or(f64::NAN)
+}
+
+/// One row an entrant: its figures, and the most that one of its bundles gains in log V a GPU.
+fn entries<'py>(py: Python<'py>, entries: &[Entry]) -> PyResult<Bound<'py, PyDict>> {
+    let reals = |of: fn(&Entry) -> f64| entries.iter().map(of).collect::<Vec<_>>();
+    let counts = |of: fn(&Entry) -> u32| entries.iter().map(of).collect::<Vec<_>>();
+    let best_gain = |entry: &Entry| {
+        let gain = |p: &Pattern| (p.log_v - entry.log_v_empty) / f64::from(p.gpus());
+        entry.patterns.iter().map(gain).fold(f64::NEG_INFINITY, f64::max)
+    };
+    let table = Columns::new(py)
+        .with("rho_empty", reals(|entry| rho(entry.log_v_empty)))?
+        .with("rho", reals(|entry| rho(entry.log_v)))?
+        .with("gain", reals(|entry| entry.log_v - entry.log_v_empty))?
+        .with("best_gain", reals(best_gain))?
+        .with("c", reals(|entry| entry.c))?
+        .with("lease_fraction", reals(|entry| entry.lease_fraction))?
+        .with("won", counts(|entry| gpus(&entry.won)))?
+        .with("kept", counts(|entry| gpus(&entry.kept)))?
+        .with("leftover", counts(|entry| gpus(&entry.leftover)))?;
+    let reasons: Vec<&str> = entries.iter().map(|entry| entry.reason.as_str()).collect();
+    table.columns.set_item("reason", reasons)?;
+    Ok(table.columns)
+}
+
+/// One row a bundle bid for; `row` is that of a table, `level` how far apart its GPUs may be.
+fn bids<'py>(py: Python<'py>, entries: &[Entry]) -> PyResult<Bound<'py, PyDict>> {
+    let all = || entries.iter().flat_map(|entry| &entry.patterns);
+    let patterns = entries.iter().map(|entry| entry.patterns.len() as u32).collect();
+    let table = Columns::new(py)
+        .with("gpus", all().map(Pattern::gpus).collect())?
+        .with("row", all().map(|pattern| pattern.steps).collect())?
+        .with("level", all().map(|pattern| pattern.reach.level as u8).collect())?
+        .with("rho", all().map(|pattern| rho(pattern.log_v)).collect())?
+        .with("of_entry", patterns)?;
+    Ok(table.columns)
+}
+
+/// One row an entrant and slot: GPUs kept of the auction, then those left over.
+fn granted<'py>(py: Python<'py>, entries: &[Entry]) -> PyResult<Bound<'py, PyDict>> {
+    let (mut entry, mut slot, mut gpus, mut is_leftover) = (vec![], vec![], vec![], vec![]);
+    for (at, one) in (0_u32..).zip(entries) {
+        for (parts, leftover) in [(&one.kept, false), (&one.leftover, true)] {
+            let all: Bundle = parts.iter().flat_map(|part| part.bundle.iter()).collect();
+            for (where_, count) in all.iter() {
+                entry.push(at);
+                slot.push(where_.0);
+                gpus.push(count);
+                is_leftover.push(leftover);
+            }
+        }
+    }
+    let table = Columns::new(py).with("entry", entry)?.with("slot", slot)?.with("gpus", gpus)?;
+    Ok(table.with("leftover", is_leftover)?.columns)
 }

@@ -24,5 +24,5 @@ pub use relaxed::Relaxed;
 pub use scaling::Scaling;
 pub use speeds::{OwnGpus, Pool, Speeds};
 pub use stake::Stake;
-pub use state::{Alone, AppState, Job, Stopping, log_v};
+pub use state::{Alone, AppState, Job, Stopping, log_v, rho_of};
 pub use value::Value;

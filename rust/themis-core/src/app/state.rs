@@ -358,6 +358,11 @@ pub fn log_v(rho: f64) -> f64 {
     (-rho.max(f64::MIN_POSITIVE).ln()).clamp(LOG_V_UNBOUNDED, -LOG_V_UNBOUNDED)
 }
 
+/// rho of a log V; `None` where it is unbounded.
+pub fn rho_of(log_v: f64) -> Option<f64> {
+    (log_v > LOG_V_UNBOUNDED + 1.0).then(|| (-log_v).exp())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -365,6 +370,15 @@ mod tests {
 
     fn topology() -> Topology {
         Topology::new(&[MachineSpec { rack: 0, gpus: 4, slot_gpus: 4 }; 4]).expect("valid")
+    }
+
+    #[test]
+    fn rho_and_log_v_are_each_others_inverse() {
+        for rho in [1e-300, 0.25, 1.0, 7.5, 1e300] {
+            let back = rho_of(log_v(rho)).expect("bounded");
+            assert!((back / rho - 1.0).abs() < 1e-12, "{rho}: {back}");
+        }
+        assert_eq!([f64::INFINITY, f64::NAN].map(|rho| rho_of(log_v(rho))), [None, None]);
     }
 
     #[test]
