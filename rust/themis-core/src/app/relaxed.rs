@@ -167,9 +167,10 @@ impl Relaxed<'_> {
             .collect();
         let all: f64 = costs.iter().map(|ways| ways.iter().map(|w| w.0).fold(0.0, f64::max)).sum();
         // A GPU does at most one GPU-second of work a second.
-        let all = all.min(f64::from(self.gpus) + f64::from(self.held_gpus) - self.held_rate);
+        let most = (f64::from(self.gpus) + f64::from(self.held_gpus)).min(self.held_rate + all);
+        // On the tangents jobs know of no cap: the least may be at a rate beyond it.
         let (mut low, mut high) = (self.held_rate.max(1e-9), (self.held_rate + all).max(1e-9));
-        let mut best = self.value.unfloored(high);
+        let mut best = self.value.unfloored(most.max(1e-9));
         for _ in 0..TANGENTS {
             let rate = (low * high).sqrt();
             let slope = self.value.slope(rate);

@@ -1,8 +1,12 @@
 //! What apps bid, claim and are bounded by, on random clusters.
 
+use std::sync::Arc;
+
 use proptest::prelude::*;
-use themis_core::app::{AppState, Demand, Job, Profile, Scaling, Stopping};
-use themis_core::cluster::{Bundle, Chunks, FreeSet, Locality, Near, TypeSet, Use, fit};
+use themis_core::app::{AppState, Demand, Job, Profile, Scaling, Speeds, Stopping};
+use themis_core::cluster::{
+    Bundle, Chunks, FreeSet, Locality, MAX_ROWS, Near, Topology, TypeSet, Use, Within, fit,
+};
 
 use crate::cluster::needs;
 use crate::placing::{with_held, within};
@@ -68,8 +72,40 @@ fn time_left(app: &AppState, free: &FreeSet) -> f64 {
     app.time_left(&app.held_rates(free.topology()))
 }
 
-/// Every way to serve the jobs from `at` on in whole gangs, each at some locality where it finds
-/// GPUs: the rates, and what is used.
+/// Equal jobs of one gang each, behind one that has all it wants or none, with phases to come and
+/// GPUs of up to three types; and what is free.
+fn equal_jobs() -> impl Strategy<Value = (FreeSet, AppState)> {
+    let speed = || proptest::sample::select(vec![0.0, 0.3, 0.5, 1.0, 1.0, 2.0]);
+    let speeds = ([speed(), speed(), speed()], any::<bool>());
+    let types = proptest::option::of(proptest::collection::vec(0..3_u32, 6));
+    let job = (1..6_u32, 1.0..1e4, profiles(), needs(), speeds, 2..4_usize, 0.0..1e4, 1.0..1e4);
+    (with_held(), types, job, outlook()).prop_map(|((free, held), types, job, outlook)| {
+        let (gang, work, profile, needs, (speeds, mixes), jobs, elapsed_s, t_id_s) = job;
+        let mut like = Job::waiting(gang, gang, work, profile.clone()).with_needs(needs);
+        let mut free = free;
+        if let Some(types) = types {
+            let topology = Topology::clone(free.topology());
+            let types = &types[..topology.machines()];
+            let topology = topology.with_gpu_types(types).expect("one a machine");
+            like = like.with_speeds(Speeds::new(&speeds[..topology.types()], mixes));
+            free = FreeSet::of(Arc::new(topology), &free.to_bundle());
+        }
+        let mut jobs = vec![like; jobs];
+        if !held.is_empty() {
+            jobs.push(Job::waiting(1, held.gpus(), work / 2.0, profile));
+        }
+        let mut app = AppState::new(elapsed_s, t_id_s, Stopping::All, jobs).with_later(outlook.0);
+        if !held.is_empty() {
+            app.hold(app.jobs.len() - 1, &held);
+        }
+        let app = app.with_cap(outlook.1.max(held.gpus()));
+        let now = app.rho_at(&app.held_rates(free.topology()));
+        (free, app.with_rho_empty(Some(if now.is_finite() { now } else { 1e9 })))
+    })
+}
+
+/// Every way to serve the jobs from `at` on in whole gangs, each at some locality and in some pool
+/// where it finds GPUs: the rates, and what is used.
 fn every_way(
     app: &AppState,
     at: usize,
@@ -88,10 +124,11 @@ fn every_way(
     while total < job.max {
         let missing = job.gang.saturating_sub(total);
         total = (total + if missing > 0 { missing } else { job.gang }).min(job.max);
-        for level in Locality::ALL {
+        let pools = job.speeds.pools().iter().map(|pool| pool.types);
+        for (types, level) in pools.flat_map(|t| Locality::ALL.map(|level| (t, level))) {
             let more = total - job.held.gpus();
-            let level = level.max(topology.locality(&job.held));
-            let found = fit(&free.open_to(job.needs), more, level, near);
+            let within = Within { level: level.max(topology.locality(&job.held)), types };
+            let found = fit(&free.open_to(job.needs), more, within, near);
             let Some(bundle) = found else { continue };
             free.take_with(job.needs, &bundle);
             rates.push(job.rate_on(&topology, &job.held.union(&bundle)));
@@ -152,6 +189,56 @@ proptest! {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    /// A cap takes ways away, so that the bound never rises with it.
+    #[test]
+    fn a_cap_never_loosens_the_bound(
+        (offer, app) in apps(),
+        prices in proptest::array::uniform12(0.0..0.5_f64),
+        share in proptest::sample::select(vec![0.01, 0.1, 0.5]),
+        cap in 0..12_u32,
+    ) {
+        let chunks = Chunks::of(&offer, &[3, 5], &[TypeSet::ALL]);
+        let prices = prices.map(|price| price * share);
+        let bound = |app: &AppState| {
+            app.relaxed(&app.stake(offer.topology()), &offer, &chunks).most(&prices)
+        };
+        let free = app.clone().with_cap(u32::MAX);
+        let capped = app.with_cap(cap.max(free.held_gpus()));
+        prop_assert!(bound(&capped) <= bound(&free) + 1e-12);
+    }
+
+    /// No way to serve equal jobs is worth more than the bound; where only GPUs have a price, none is
+    /// worth more than a pattern.
+    #[test]
+    fn no_way_to_serve_equal_jobs_is_worth_more_than_the_bound(
+        (offer, app) in equal_jobs(),
+        (gpu, chunk) in (0.0..0.3_f64, 0.0..0.3_f64),
+        row in proptest::sample::select(vec![0, 1, 1, 2, 3, 4, 6]),
+    ) {
+        let jobs = &app.jobs[0];
+        let pools: Vec<TypeSet> = jobs.speeds.pools().iter().map(|pool| pool.types).collect();
+        let bound_to = std::iter::once(TypeSet::ALL).chain(pools).collect::<Vec<_>>();
+        let chunks = Chunks::of(&offer, &[3, 5], &bound_to);
+        let mut prices = [0.0; MAX_ROWS];
+        (prices[row], prices[0]) = (chunk, gpu);
+        let patterns = app.patterns(&offer, &chunks).into_iter();
+        let bid = patterns.map(|pattern| pattern.log_v - pattern.uses.cost(&prices));
+        let mut bound = bid.fold(app.log_v_empty(), f64::max);
+        if row > 0 {
+            let stake = app.stake(offer.topology());
+            bound = bound.max(app.relaxed(&stake, &offer, &chunks).most(&prices));
+        }
+        let mut best = app.log_v_empty();
+        every_way(&app, 0, (&mut offer.clone(), &chunks), &mut Vec::new(), Use::default(), &mut
+            |rates, uses| {
+                if uses.gpus() <= app.spare() {
+                    best = best.max(app.log_v_at(rates) - uses.cost(&prices));
+                }
+            },
+        );
+        prop_assert!(best <= bound + 1e-9, "{} above {}", best, bound);
+    }
 
     #[test]
     fn a_pattern_places_what_it_says_or_nothing((offer, app) in apps()) {
