@@ -2,35 +2,46 @@
 //!
 //! Prices of every room make the dual sharp ([`super::menus`]). Selections are tried in order of what
 //! they give up ([`super::search`]), as far as they pack ([`super::packing`]); where that does not come
-//! to its end soon, sweeps follow ([`super::sweep`]). Payments go on from there ([`super::without`]).
+//! to its end soon, sweeps follow ([`super::sweep`]), and searches near what these find
+//! ([`super::nearby`]). Payments go on from there ([`super::without`]).
 //!
-//! Cost: [`STEPS`] at most, counted, never timed. Guarantee: not worse than what is known; where the
-//! steps suffice, the best selection of the patterns bid.
+//! Cost: [`STEPS`] at most and [`NEARBY_STEPS`] after each sweep, counted, never timed. Guarantee: not
+//! worse than what is known; where the steps suffice, the best selection of the patterns bid.
 
 use std::cmp::Reverse;
 
-use super::Bid;
 use super::bid::Ask;
 use super::dual::Dual;
 use super::greedy::Greedy;
 use super::menus::{Menus, Ways};
-use super::packing::Packings;
-use super::search::{Answer, Found, LEAST_GAIN, Task, search};
+use super::nearby;
+use super::packed::Packed;
+use super::packing::{Packing, Packings};
+use super::search::{Answer, LEAST_GAIN, Task, search};
 use super::solution::Solution;
 use super::sweep::sweep;
+use super::{Bid, FEW};
 use crate::app::{Part, Placed};
 use crate::cluster::{Chunks, FreeSet, Locality, fit, fit_in};
 
-/// Steps of the search for the allocation. One takes some 0.1 us; with more than [`FULL_EFFORT`]
-/// bidders steps take longer, and there are fewer.
-const STEPS: u32 = 60_000;
+/// Steps of search and sweeps for the allocation. One takes some 0.1 us; with more than
+/// [`FULL_EFFORT`] bidders steps take longer, and there are fewer.
+const STEPS: u32 = 40_000;
 const FULL_EFFORT: u32 = 24;
+/// Sweeps that share them; after each, steps of a search near what was found, of half as long.
+const SWEEPS: u32 = 2;
+const NEARBY_STEPS: u32 = 50_000;
+/// Steps with more than [`FEW`] bidders, where none follows.
+const STEPS_ALONE: u32 = 60_000;
 /// The first of `FIRST` parts of the steps are searched before sweeps: easy auctions need none.
 const FIRST: u32 = 8;
 /// Choices times GPUs beyond which an auction is too large: a search begins with a table of as many.
 const MOST_CELLS: usize = 1 << 22;
 /// The first round of a search for all allows for this share of the gap.
 const FIRST_SHARE: f64 = 1.0 / 64.0;
+
+/// The offer, what it counts, and the bids.
+type Auction<'a> = (&'a FreeSet, &'a Chunks, &'a [Bid<'a>]);
 
 /// What is known of an auction of few bidders.
 #[derive(Debug)]
@@ -86,23 +97,62 @@ impl Few {
         known: Solution,
         thrift: u32,
     ) -> Solution {
-        let steps = self.effort(STEPS, FULL_EFFORT) / thrift;
+        let nearby = bids.len() <= FEW;
+        let (steps, sweeps) = if nearby { (STEPS, SWEEPS) } else { (STEPS_ALONE, 1) };
+        let steps = self.effort(steps, FULL_EFFORT) / thrift;
         let easy = steps / FIRST;
-        let mut answer = self.search_all(known.objective(), easy);
-        let mut bound = answer.objective;
-        if answer.left == 0 {
-            let (task, packings, urgent) = self.task(None, answer.objective, 0.0, steps - easy);
-            let (swept, most) = sweep(&task, packings, urgent);
-            let found = swept.found.or(answer.found);
-            (answer, bound) = (Answer { found, ..swept }, most);
+        let (mut best, mut found) = (known, None);
+        for round in 0..=sweeps {
+            let known = self.value - self.gap;
+            let (answer, bound) = if round == 0 {
+                self.search_all(known, easy)
+            } else {
+                let (task, packings, urgent) = self.task(None, known, 0.0, (steps - easy) / sweeps);
+                sweep(&task, packings, urgent)
+            };
+            (self.gap, self.bound) = (self.value - answer.objective, self.bound.min(bound));
+            self.proven = self.bound <= answer.objective;
+            found = answer.found.or(found);
+            if round == 0 && !self.proven {
+                continue;
+            }
+            if let Some((chosen, packing)) = found.take() {
+                let packing = self.packings.get(packing).clone();
+                let Some(placed) = self.place((offer, chunks, bids), &chosen, packing) else {
+                    self.proven = false;
+                    return best;
+                };
+                best = best.or_better(Greedy::resume(offer, bids, placed).fill());
+            }
+            if self.proven {
+                return best;
+            }
+            if nearby {
+                best = self.improve_nearby((offer, chunks, bids), best, NEARBY_STEPS / thrift);
+            }
         }
-        (self.gap, self.bound) = (self.value - answer.objective, bound);
-        self.proven = bound <= answer.objective;
-        let Some(found) = answer.found else { return known };
-        let Some(placed) = self.place(offer, chunks, bids, &found) else {
-            self.proven = false;
+        best
+    }
+
+    /// The better of an allocation and what a search from it on finds.
+    fn improve_nearby(
+        &mut self,
+        (offer, chunks, bids): Auction<'_>,
+        known: Solution,
+        steps: u32,
+    ) -> Solution {
+        let start = Packed::of(&self.menus, offer.topology(), bids, &known);
+        let (task, ..) = self.task(None, known.objective(), 0.0, steps);
+        let (packed, log_v, _) = nearby::improve(&task, start);
+        if log_v <= known.objective() + LEAST_GAIN {
+            return known;
+        }
+        let (chosen, packing) = packed.patterns(&self.menus);
+        let Some(placed) = self.place((offer, chunks, bids), &chosen, packing) else {
             return known;
         };
+        self.gap = self.value - log_v;
+        self.proven = self.bound <= log_v;
         known.or_better(Greedy::resume(offer, bids, placed).fill())
     }
 
@@ -128,8 +178,11 @@ impl Few {
         steps * full / full.max(self.menus.of.len() as u32)
     }
 
-    fn search_all(&mut self, known: f64, steps: u32) -> Answer {
-        self.search(None, known, (self.value - known) * FIRST_SHARE, steps)
+    /// A search of all, and what no selection is worth more than.
+    fn search_all(&mut self, known: f64, steps: u32) -> (Answer, f64) {
+        let answer = self.search(None, known, (self.value - known) * FIRST_SHARE, steps);
+        let bound = if answer.left > 0 { answer.objective } else { self.value };
+        (answer, bound)
     }
 
     /// A search at the prices found, of all or without a bidder, for more than is known.
@@ -162,12 +215,10 @@ impl Few {
     /// has more limits than the rooms know.
     fn place(
         &mut self,
-        offer: &FreeSet,
-        chunks: &Chunks,
-        bids: &[Bid<'_>],
-        (chosen, packing): &Found,
+        (offer, chunks, bids): Auction<'_>,
+        chosen: &[Option<usize>],
+        mut put: Packing,
     ) -> Option<Solution> {
-        let mut put = self.packings.get(*packing).clone();
         let mut asks: Vec<(usize, Ask, Option<u16>)> = Vec::new();
         for (bidder, bid) in bids.iter().enumerate() {
             let Some(pattern) = chosen[bidder] else { continue };

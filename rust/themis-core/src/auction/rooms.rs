@@ -10,7 +10,7 @@ use crate::ids::{MachineId, RackId, SlotId};
 /// A part of the offer that has free GPUs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Room {
-    level: Locality,
+    pub(super) level: Locality,
     /// Its number among the parts of its level.
     pub(super) part: u32,
     pub(super) free: u32,

@@ -75,7 +75,7 @@ pub(super) fn solve(offer: &FreeSet, chunks: &Chunks, bids: &[Bid<'_>], thrift: 
         }
         let mut search = Few::new(offer, chunks, bids, &dual, &best);
         best = search.improve(offer, chunks, bids, best, thrift);
-        if !search.proven() {
+        if bids.len() > FEW && !search.proven() {
             best = exchange::improve(offer, bids, &dual.prices, best, thrift);
         }
         few = Some(Box::new(search));
