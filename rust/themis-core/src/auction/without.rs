@@ -2,9 +2,9 @@
 //!
 //! A winner's GPUs go back to the others. First a short search at the prices with everybody. Where it
 //! does not come to its end, better selections are sought near the allocation, and near those found
-//! without other winners, for all winners in turn ([`super::nearby`]). Where steps are left, prices are
-//! found anew without the winner; sweeps go by these, for the winners first of whose payment most is
-//! known, so that what these leave of the steps serves the others.
+//! without other winners, for all winners in turn ([`super::nearby`]), until c is nearly known: prices
+//! found anew without the winner bound it. Where steps are left, sweeps go by these, for the winners first
+//! of whose payment most is known, so that what these leave of the steps serves the others.
 //!
 //! Where the steps suffice, the sum found depends on nothing that the winner reported. Where they
 //! don't, it lies between the best found and a bound. The bound less a part ([`SHARE`]) of what it
@@ -35,10 +35,11 @@ const IN_VAIN: u32 = 3;
 /// The first round of a search allows for the gap with everybody, or for this much.
 const FIRST_LEAST: f64 = 0.01;
 /// How often each winner has a turn of a search nearby, with so many steps, unless c is known within
-/// this much.
+/// [`KNOWN`]; where it nearly is after the first turn, prices of its own may tell.
 const TURNS: usize = 4;
 const TURN_STEPS: u32 = 5_000;
 const KNOWN: f64 = 0.04;
+const NEARLY: f64 = 0.1;
 /// Steps of prices without a winner, steps of a sweep that take as long, and the fewest of a sweep.
 const PRICING: u32 = 10;
 const PRICING_STEPS: u32 = 300;
@@ -58,15 +59,15 @@ struct Open {
     /// The sum of log V of the others in the allocation, and the best known without it.
     others: f64,
     known: f64,
+    /// What the best is at most, and prices of its own, once there was need.
+    bound: f64,
+    priced: Option<Priced>,
     /// The selections near which better ones were sought, and those that were found.
     tried: Vec<usize>,
 }
 
-/// What is known of the others of a winner, at prices of their own.
+/// The others of a winner at prices of their own.
 struct Priced {
-    winner: usize,
-    /// The best sum of log V known.
-    known: f64,
     /// The price of a GPU, and D.
     price: f64,
     value: f64,
@@ -74,9 +75,9 @@ struct Priced {
 }
 
 impl Open {
-    /// How much c may be less, if the best sum may be as large as this bound.
-    fn unknown(&self, bound: f64) -> f64 {
-        (self.others - self.known).exp() - (self.others - bound).exp()
+    /// How much c may be less, by what is known.
+    fn unknown(&self) -> f64 {
+        (self.others - self.known).exp() - (self.others - self.bound).exp()
     }
 }
 
@@ -95,7 +96,9 @@ impl Few {
                 continue;
             }
             in_vain += 1;
-            open.push(Open { at, winner, others, known: short.objective, tried: Vec::new() });
+            let (known, bound) = (short.objective, self.value - self.ways[winner].0);
+            let (priced, tried) = (None, Vec::new());
+            open.push(Open { at, winner, others, known, bound, priced, tried });
         }
         if open.is_empty() {
             return sums;
@@ -103,18 +106,13 @@ impl Few {
         left = self.nearby_each(found, &mut open, left);
         let objective = found.2.objective();
         if suffices(left, open.len()) {
-            self.sweep_each(&open, objective, left / A_STEP, &mut sums);
+            self.sweep_each(open, objective, left / A_STEP, &mut sums);
         } else {
-            for Open { at, winner, known, .. } in open {
-                sums[at] = guess(known, self.bound_without(winner), self.value - objective);
+            for Open { at, known, bound, .. } in open {
+                sums[at] = guess(known, bound, self.value - objective);
             }
         }
         sums
-    }
-
-    /// D without a winner at the prices with everybody.
-    fn bound_without(&self, winner: usize) -> f64 {
-        self.value - self.ways[winner].0
     }
 
     /// Seeks better selections without each of these winners near the best known without it, until
@@ -126,10 +124,14 @@ impl Few {
         for turn in 0..TURNS {
             let before = known.len();
             for (at, open) in open.iter_mut().enumerate() {
-                let Open { winner, ref tried, .. } = *open;
-                if open.unknown(self.bound_without(winner)) < KNOWN {
+                if turn == 1 && open.unknown() < NEARLY {
+                    open.priced = Some(self.price(open));
+                    left = left.saturating_sub(A_STEP * PRICING_STEPS);
+                }
+                if open.unknown() < KNOWN {
                     continue;
                 }
+                let Open { winner, ref tried, .. } = *open;
                 let others = (0..known.len()).filter(|at| !tried.contains(at));
                 let values = others.map(|at| (known[at].log_v(&self.menus, Some(winner)), at));
                 let Some((_, start)) = values.reduce(|a, b| if b.0 > a.0 { b } else { a }) else {
@@ -154,38 +156,44 @@ impl Few {
     }
 
     /// Sweeps for the best sums, at prices of their own.
-    fn sweep_each(&mut self, open: &[Open], objective: f64, steps: u32, sums: &mut [f64]) {
+    fn sweep_each(&mut self, open: Vec<Open>, objective: f64, steps: u32, sums: &mut [f64]) {
         let mut left = steps - PRICING_STEPS * open.len() as u32;
         let gap = (self.bound - objective).max(0.0);
-        let priced = |open| (open, self.priced(open));
-        let mut open: Vec<(&Open, Priced)> = open.iter().map(priced).collect();
-        let unknown = |(open, priced): &(&Open, Priced)| open.unknown(priced.value);
-        open.sort_by(|a, b| unknown(a).total_cmp(&unknown(b)));
+        let priced = |mut open: Open| {
+            let priced = self.price(&mut open);
+            (open, priced)
+        };
+        let mut open: Vec<(Open, Priced)> = open.into_iter().map(priced).collect();
+        open.sort_by(|a, b| a.0.unknown().total_cmp(&b.0.unknown()));
         let all = open.len();
         for (swept, (open, priced)) in open.iter().enumerate() {
             let share = left / (all - swept) as u32;
-            let (sum, unused) = self.thorough(priced, gap, share);
+            let (sum, unused) = self.thorough(open, priced, gap, share);
             sums[open.at] = sum;
             left -= share - unused;
         }
     }
 
-    /// Prices of their own for the others of a winner.
-    fn priced(&self, open: &Open) -> Priced {
+    /// Prices of their own for the others of a winner, and so a bound: those it has, or new ones.
+    fn price(&self, open: &mut Open) -> Priced {
         let Open { winner, known, .. } = *open;
-        let all = (&self.prices[..], self.value);
-        let (prices, value, ways) =
-            self.menus.priced_without(winner, all, &self.ways, known, PRICING);
-        Priced { winner, known, price: prices[0], value, ways }
+        let priced = open.priced.take().unwrap_or_else(|| {
+            let all = (&self.prices[..], self.value);
+            let (prices, value, ways) =
+                self.menus.priced_without(winner, all, &self.ways, known, PRICING);
+            Priced { price: prices[0], value, ways }
+        });
+        open.bound = open.bound.min(priced.value);
+        priced
     }
 
     /// The best sum at these prices, and the steps that are left. Where they don't suffice, what it
     /// should be, given by how much the bound with everybody exceeds what was found.
-    fn thorough(&mut self, priced: &Priced, gap: f64, steps: u32) -> (f64, u32) {
+    fn thorough(&mut self, open: &Open, priced: &Priced, gap: f64, steps: u32) -> (f64, u32) {
         let first = self.gap.max(FIRST_LEAST);
         let Self { menus, gpus, packings, urgent, .. } = self;
-        let Priced { winner, known, price, value, ref ways } = *priced;
-        let (without, gpus) = (Some(winner), *gpus);
+        let Priced { price, value, ref ways } = *priced;
+        let (without, known, gpus) = (Some(open.winner), open.known, *gpus);
         let task = Task { menus, ways, price, value, without, known, first, gpus, steps };
         let (Answer { objective, left, .. }, bound) = sweep(&task, packings, urgent);
         if bound <= objective {
@@ -224,17 +232,21 @@ mod tests {
             for winner in 0..bids.len() {
                 let others = best.objective_of_others(winner);
                 let exact = few.search(Some(winner), others, FIRST_LEAST, 1_000_000).objective;
-                let mut open = [Open { at: 0, winner, others, known: others, tried: Vec::new() }];
+                let (known, bound) = (others, few.value - few.ways[winner].0);
+                let (priced, tried) = (None, Vec::new());
+                let mut open = [Open { at: 0, winner, others, known, bound, priced, tried }];
                 let left = few.nearby_each((&offer, &bids, &best), &mut open, STEPS);
                 let known = open[0].known;
                 assert!(left > 0 && known >= others && known <= exact + 1e-9, "seed {seed}");
                 nearby += u32::from(known > exact - 0.05);
                 open[0].known = others;
-                let priced = few.priced(&open[0]);
+                open[0].priced = None;
+                let priced = few.price(&mut open[0]);
+                assert!(open[0].bound >= exact - 1e-9, "seed {seed}: without {winner}");
                 let gap = few.bound - best.objective();
-                let (sum, left) = few.thorough(&priced, gap, 1_000_000);
+                let (sum, left) = few.thorough(&open[0], &priced, gap, 1_000_000);
                 assert!(left > 0 && (sum - exact).abs() < 1e-9, "seed {seed}: without {winner}");
-                let (guess, left) = few.thorough(&priced, gap, 0);
+                let (guess, left) = few.thorough(&open[0], &priced, gap, 0);
                 let between = guess >= others - 1e-12 && guess <= priced.value + 1e-9;
                 assert!(between, "seed {seed}: without {winner}");
                 guessed += u32::from(left == 0);
