@@ -30,9 +30,9 @@ pub(super) fn improve(
 ) -> Solution {
     let wants = bids.iter().map(|bid| Wants::at(bid, prices.gpu())).collect();
     let state = Greedy::resume(offer, bids, known);
-    let mut floor = Floor { bids, state, wants, gpu: prices.gpu(), left: STEPS / thrift };
-    while floor.round(0) || floor.round(1) || floor.round(2) {}
-    floor.state.fill()
+    let mut exchanges = Exchanges { bids, state, wants, gpu: prices.gpu(), left: STEPS / thrift };
+    while exchanges.round(0) || exchanges.round(1) || exchanges.round(2) {}
+    exchanges.state.fill()
 }
 
 /// What a bidder would choose at the price of a GPU: surplus and pattern, best first.
@@ -55,7 +55,8 @@ impl Wants {
     }
 }
 
-struct Floor<'a> {
+/// An allocation, and what everybody would rather have.
+struct Exchanges<'a> {
     bids: &'a [Bid<'a>],
     state: Greedy<'a>,
     wants: Vec<Wants>,
@@ -64,7 +65,7 @@ struct Floor<'a> {
     left: u32,
 }
 
-impl Floor<'_> {
+impl Exchanges<'_> {
     /// Serves one bidder better by taking back the wins of so many others; whether that was found.
     fn round(&mut self, others: usize) -> bool {
         let lacking = self.lacking();

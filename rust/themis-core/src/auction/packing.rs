@@ -42,7 +42,7 @@ pub(super) struct Packings {
     harder: Vec<Option<Box<[u16]>>>,
     /// The place of every kind in each order in which asks are packed, once there was need.
     orders: [Vec<u16>; 2],
-    floor: Floor,
+    attempt: Attempt,
     /// Steps that were taken.
     pub(super) steps: u32,
 }
@@ -91,7 +91,7 @@ impl Packings {
             by_marks: HashMap::default(),
             harder: vec![None; rooms.kinds.len()],
             orders: [Vec::new(), Vec::new()],
-            floor: Floor::default(),
+            attempt: Attempt::default(),
             steps: 0,
         }
     }
@@ -120,12 +120,12 @@ impl Packings {
         }
         let packing = &self.found[number as usize];
         self.steps += 1 + (packing.len() + rooms.all.len()) as u32 / ROOMS_A_STEP;
-        self.floor.lay(rooms, packing);
+        self.attempt.lay(rooms, packing);
         let row = number as usize * rooms.kinds.len();
         let mut with = NONE;
-        if self.floor.add(rooms, kind) || self.pack(rooms, number, kind) {
+        if self.attempt.add(rooms, kind) || self.pack(rooms, number, kind) {
             with = self.found.len() as u32;
-            self.found.push(self.floor.packing.clone());
+            self.found.push(self.attempt.packing.clone());
             self.marks.push(marks);
             // What fits beside fewer asks no more does not fit beside more.
             for kind in row..row + rooms.kinds.len() {
@@ -153,12 +153,12 @@ impl Packings {
         }
         (0..2).any(|way| {
             asks.sort_unstable_by_key(|kind| self.orders[way][usize::from(*kind)]);
-            self.floor.lay(rooms, &[]);
+            self.attempt.lay(rooms, &[]);
             let most = asks.len() as u32 + SPARE;
             let mut left = most;
-            let found =
-                self.floor.could_have(rooms, &asks) && self.floor.seek(rooms, &asks, 0, &mut left);
-            self.steps += std::mem::take(&mut self.floor.steps);
+            let found = self.attempt.could_have(rooms, &asks)
+                && self.attempt.seek(rooms, &asks, 0, &mut left);
+            self.steps += std::mem::take(&mut self.attempt.steps);
             found
         })
     }
@@ -182,7 +182,7 @@ fn orders(rooms: &Rooms) -> [Vec<u16>; 2] {
 
 /// A packing under way.
 #[derive(Debug, Default)]
-struct Floor {
+struct Attempt {
     /// GPUs left in every room; of the whole, which is not counted, more than anybody asks for.
     left: Vec<u32>,
     packing: Packing,
@@ -190,7 +190,7 @@ struct Floor {
     steps: u32,
 }
 
-impl Floor {
+impl Attempt {
     /// Starts from a packing.
     fn lay(&mut self, rooms: &Rooms, packing: &[(u16, u16)]) {
         self.left.clear();
