@@ -155,11 +155,9 @@ def check_racks(places: Iterable[tuple[SlotKey, str]]) -> None:
     ScenarioError
         The first such machine or label.
     """
-    places = list(places)
-    if _are_clear({key for key, _ in places}):
-        return
     racks: dict[Label, Label] = {}
-    names: dict[tuple[int, str], Label] = {}
+    names: tuple[dict[str, Label], ...] = ({}, {}, {})
+    seen: tuple[set[Label], ...] = (set(), set(), set())
     for key, where in places:
         rack, machine, _ = key
         if racks.setdefault(machine, rack) != rack:
@@ -167,20 +165,13 @@ def check_racks(places: Iterable[tuple[SlotKey, str]]) -> None:
                 f"{where}: machine {machine!r} is in rack {rack!r}, and in rack "
                 f"{racks[machine]!r} elsewhere: expected one"
             )
-        for at, label in enumerate(key):
-            known = names.setdefault((at, str(label)), label)
-            if known != label:
-                raise ScenarioError(f"{where}: labels {known!r} and {label!r} read the same")
-
-
-def _are_clear(keys: set[SlotKey]) -> bool:
-    """Whether every machine of these slots has one rack, and all labels read differently."""
-    racks, machines, slots = ({key[at] for key in keys} for at in range(3))
-    pairs = {key[:2] for key in keys}
-    one_rack = len(pairs) == len(machines)
-    return one_rack and all(
-        len({str(label) for label in labels}) == len(labels) for labels in (racks, machines, slots)
-    )
+        for label, of, known in zip(key, names, seen, strict=True):
+            if label in known:
+                continue
+            known.add(label)
+            other = of.setdefault(str(label), label)
+            if other != label:
+                raise ScenarioError(f"{where}: labels {other!r} and {label!r} read the same")
 
 
 def check_gpu_types(gpu_types: object) -> None:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import polars as pl
 
 from themis.auction.outcome import AuctionOutcome, Entrant
@@ -209,8 +208,7 @@ def _bids(columns: Mapping[str, Any]) -> pl.DataFrame:
     return frame.select(
         pl.Series("at_s", columns["at_us"] / _US),  # polars rounds a division otherwise than numpy
         "visible",
-        _rho(columns["log_v_empty"]).alias("rho_empty"),
-        _rho(columns["best_log_v"]).alias("best_rho"),
+        *(pl.col(name).fill_nan(None) for name in ("rho_empty", "best_rho")),
         *(
             pl.col(name).cast(pl.Int64)
             for name in ("best_gpus", "won_gpus", "kept_gpus", "leftover_gpus")
@@ -218,12 +216,4 @@ def _bids(columns: Mapping[str, Any]) -> pl.DataFrame:
         "c",
         "lease_fraction",
         "reason",
-    )
-
-
-def _rho(log_v: np.ndarray[Any, np.dtype[np.float64]]) -> pl.Series:
-    """Return rho = exp(-log V); null where it has no bound, or there is none."""
-    bounded = np.isfinite(log_v) & (log_v > -700)  # noqa: PLR2004 - exp(700) is near the largest float
-    return pl.Series(np.where(bounded, np.exp(-np.where(bounded, log_v, 0.0)), np.nan)).fill_nan(
-        None
     )

@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
-use themis_core::app::{
-    AppState, Job, Part, Pattern, Profile, Scaling, Speeds, Stopping, log_v, rho_of,
-};
+use themis_core::app::{AppState, Job, Part, Pattern, Profile, Scaling, Speeds, Stopping, log_v};
 use themis_core::auction::{
     Bidder, Entrant, Entry, Given, Leftover, Outcome, Payment, Rules, Solver, Table, TableRow,
     run_round, run_round_given, visible,
@@ -16,7 +14,7 @@ use themis_core::fairness::{OutsideContext, OutsideOption};
 use themis_core::{CoreError, SlotId};
 use themis_sim::SeededDraws;
 
-use crate::columns::Table as Columns;
+use crate::columns::{Table as Columns, rho};
 use crate::errors::{ScenarioError, core_error};
 use crate::names::Named;
 
@@ -294,11 +292,6 @@ fn counts(bundle: &Bundle) -> Counts {
 
 fn gpus(parts: &[Part]) -> u32 {
     parts.iter().map(|part| part.bundle.gpus()).sum()
-}
-
-/// rho; not a number where it is unbounded.
-fn rho(log_v: f64) -> f64 {
-    rho_of(log_v).unwrap_or(f64::NAN)
 }
 
 /// One row an entrant: its figures, and the most that one of its bundles gains in log V a GPU.

@@ -4,6 +4,7 @@ use numpy::{Element, IntoPyArray, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use themis_core::app::rho_of;
 use themis_sim::{BidColumns, EventLog};
 
 /// Rows of CPU and memory, in thousandths of a core and MiB.
@@ -120,13 +121,18 @@ fn job_columns(py: Python<'_>, jobs: themis_sim::JobColumns) -> PyResult<Bound<'
     Ok(table.columns)
 }
 
+/// rho of a log V; not a number where it is unbounded, or there is none.
+pub(crate) fn rho(log_v: f64) -> f64 {
+    rho_of(log_v).unwrap_or(f64::NAN)
+}
+
 /// An app's part in the auctions of a run.
 pub(crate) fn bids_to_dict(py: Python<'_>, bids: BidColumns) -> PyResult<Bound<'_, PyDict>> {
     let table = Table::new(py)
         .with("at_us", bids.at_us)?
         .with("visible", bids.visible)?
-        .with("log_v_empty", bids.log_v_empty)?
-        .with("best_log_v", bids.best_log_v)?
+        .with("rho_empty", bids.log_v_empty.into_iter().map(rho).collect())?
+        .with("best_rho", bids.best_log_v.into_iter().map(rho).collect())?
         .with("best_gpus", bids.best_gpus)?
         .with("won_gpus", bids.won_gpus)?
         .with("c", bids.c)?

@@ -108,7 +108,7 @@ impl<'a> Market<'a> {
     }
 
     /// Rounds in which every price in turn becomes the best one, the others given: D never rises.
-    /// Where prices start near the best ones, a second round is worth 1e-5 of log V a bidder, 1e-4 at most.
+    /// Where prices start near the best ones, a second round is worth some 1e-5 of log V a bidder, seldom 1e-4.
     fn balance(&self, mut prices: Prices, rounds: u32, near: bool) -> Dual {
         let (mut value, mut favourites) = (f64::INFINITY, Vec::new());
         // The GPUs first: without a price on them all would ask for far too many chunks.

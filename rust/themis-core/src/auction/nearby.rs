@@ -259,7 +259,7 @@ impl<'a> Nearby<'a> {
             return false;
         }
         let before = self.floor.done();
-        let mut bound = asks.iter().filter(|(kind, _)| self.task.is_bound(*kind));
+        let mut bound = asks.iter().filter(|(kind, _)| self.task.menus.rooms.is_bound(*kind));
         bound.all(|(kind, count)| {
             (0..*count).all(|_| {
                 let first = self.floor.done() == before;
@@ -280,7 +280,7 @@ impl<'a> Nearby<'a> {
         }
         let asks = |bidder: &usize| {
             let asks = self.choice(*bidder).asks.iter();
-            let bound = asks.filter(|(kind, _)| self.task.is_bound(*kind));
+            let bound = asks.filter(|(kind, _)| self.task.menus.rooms.is_bound(*kind));
             (*bidder, bound.map(|(_, count)| usize::from(*count)).sum())
         };
         let owners: SmallVec<[(usize, usize); SIZE]> = set.iter().map(asks).collect();

@@ -126,10 +126,10 @@ pub(super) mod tests {
             let mut asks: Vec<u16> = Vec::new();
             for (kind, count) in &choice.asks {
                 let of = &menus.rooms.kinds[usize::from(*kind)];
-                if of.rooms[0] == WHOLE {
-                    left[usize::from(WHOLE)] -= of.gpus * u32::from(*count);
-                } else {
+                if menus.rooms.is_bound(*kind) {
                     asks.extend((0..*count).map(|_| *kind));
+                } else {
+                    left[usize::from(WHOLE)] -= of.gpus * u32::from(*count);
                 }
             }
             let mut kinds: Vec<u16> = places.iter().map(|(kind, _)| *kind).collect();

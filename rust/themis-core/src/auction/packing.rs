@@ -103,7 +103,7 @@ impl Packings {
 
     /// The packing with one more ask; `None` when no way was found.
     pub(super) fn with(&mut self, rooms: &Rooms, number: u32, kind: u16) -> Option<u32> {
-        if rooms.kinds[usize::from(kind)].rooms.first() == Some(&WHOLE) {
+        if !rooms.is_bound(kind) {
             return Some(number);
         }
         let at = number as usize * rooms.kinds.len() + usize::from(kind);

@@ -75,6 +75,11 @@ impl Rooms {
         room
     }
 
+    /// Whether asks of a kind may not lie anywhere.
+    pub(super) fn is_bound(&self, kind: u16) -> bool {
+        self.kinds[usize::from(kind)].rooms.first() != Some(&WHOLE)
+    }
+
     /// The room that a room lies in.
     pub(super) fn outer(&self, room: u16) -> u16 {
         self.all[usize::from(room)].path[1]

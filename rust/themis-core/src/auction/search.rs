@@ -12,7 +12,6 @@ use std::cmp::Reverse;
 
 use super::menus::{Menus, Way, Ways};
 use super::packing::Packings;
-use super::rooms::WHOLE;
 
 /// What a round allows for beside the one before.
 const WIDEN: f64 = 4.0;
@@ -41,13 +40,6 @@ pub(super) struct Task<'a> {
     pub(super) gpus: u32,
     /// Steps at most.
     pub(super) steps: u32,
-}
-
-impl Task<'_> {
-    /// Whether asks of a kind may not lie anywhere.
-    pub(super) fn is_bound(&self, kind: u16) -> bool {
-        self.menus.rooms.kinds[usize::from(kind)].rooms.first() != Some(&WHOLE)
-    }
 }
 
 /// What a search came to.

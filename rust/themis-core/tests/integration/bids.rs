@@ -140,6 +140,23 @@ fn every_way(
     }
 }
 
+/// The most that a way to serve an app is worth above its price.
+fn best_of_every_way(
+    app: &AppState,
+    offer: &FreeSet,
+    chunks: &Chunks,
+    prices: &[f64; MAX_ROWS],
+) -> f64 {
+    let mut best = app.log_v_empty();
+    let mut look = |rates: &[f64], uses: &Use| {
+        if uses.gpus() <= app.spare() {
+            best = best.max(app.log_v_at(rates) - uses.cost(prices));
+        }
+    };
+    every_way(app, 0, (&mut offer.clone(), chunks), &mut Vec::new(), Use::default(), &mut look);
+    best
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
@@ -156,14 +173,7 @@ proptest! {
         let bid = patterns.map(|pattern| pattern.log_v - pattern.uses.cost(&prices));
         let relaxed = app.relaxed(&app.stake(offer.topology()), &offer, &chunks).most(&prices);
         let bound = bid.fold(relaxed, f64::max);
-        let mut best = app.log_v_empty();
-        every_way(&app, 0, (&mut offer.clone(), &chunks), &mut Vec::new(), Use::default(), &mut
-            |rates, uses| {
-                if uses.gpus() <= app.spare() {
-                    best = best.max(app.log_v_at(rates) - uses.cost(&prices));
-                }
-            },
-        );
+        let best = best_of_every_way(&app, &offer, &chunks, &prices);
         prop_assert!(best <= bound + 1e-9, "{} above {}", best, bound);
     }
 
@@ -229,14 +239,7 @@ proptest! {
             let stake = app.stake(offer.topology());
             bound = bound.max(app.relaxed(&stake, &offer, &chunks).most(&prices));
         }
-        let mut best = app.log_v_empty();
-        every_way(&app, 0, (&mut offer.clone(), &chunks), &mut Vec::new(), Use::default(), &mut
-            |rates, uses| {
-                if uses.gpus() <= app.spare() {
-                    best = best.max(app.log_v_at(rates) - uses.cost(&prices));
-                }
-            },
-        );
+        let best = best_of_every_way(&app, &offer, &chunks, &prices);
         prop_assert!(best <= bound + 1e-9, "{} above {}", best, bound);
     }
 
