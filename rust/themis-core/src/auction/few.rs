@@ -2,25 +2,27 @@
 //!
 //! Prices of every room make the dual sharp ([`super::menus`]). Selections are tried in order of what
 //! they give up ([`super::search`]), as far as they pack ([`super::packing`]); where that does not come
-//! to its end soon, sweeps follow ([`super::sweep`]), and searches near what these find
-//! ([`super::nearby`]). Payments go on from there ([`super::without`]).
+//! to its end soon, sweeps follow ([`super::sweep`]). Searches near what is known ([`super::nearby`])
+//! come before and after each, and detours last ([`super::detours`]). Payments go on from there
+//! ([`super::without`]).
 //!
-//! Cost: [`STEPS`] at most and [`NEARBY_STEPS`] after each sweep, counted, never timed. Guarantee: not
-//! worse than what is known; where the steps suffice, the best selection of the patterns bid.
+//! Cost: [`STEPS`] at most, [`NEARBY_STEPS`] before and after each sweep, and those of detours, counted,
+//! never timed. Guarantee: not worse than what is known; where the steps suffice, the best selection of
+//! the patterns bid.
 
 use std::cmp::Reverse;
 
+use super::Bid;
 use super::bid::Ask;
 use super::dual::Dual;
 use super::greedy::Greedy;
 use super::menus::{Menus, Ways};
-use super::nearby;
+use super::nearby::{self, First};
 use super::packed::Packed;
 use super::packing::{Packing, Packings};
 use super::search::{Answer, LEAST_GAIN, Task, search};
 use super::solution::Solution;
 use super::sweep::sweep;
-use super::{Bid, FEW};
 use crate::app::{Part, Placed};
 use crate::cluster::{Chunks, FreeSet, Locality, fit, fit_in};
 
@@ -28,20 +30,18 @@ use crate::cluster::{Chunks, FreeSet, Locality, fit, fit_in};
 /// [`FULL_EFFORT`] bidders steps take longer, and there are fewer.
 const STEPS: u32 = 40_000;
 const FULL_EFFORT: u32 = 24;
-/// Sweeps that share them; after each, steps of a search near what was found, of half as long.
+/// Sweeps that share them; steps of a search near what is known, of half as long.
 const SWEEPS: u32 = 2;
-const NEARBY_STEPS: u32 = 50_000;
-/// Steps with more than [`FEW`] bidders, where none follows.
-const STEPS_ALONE: u32 = 60_000;
-/// The first of `FIRST` parts of the steps are searched before sweeps: easy auctions need none.
-const FIRST: u32 = 8;
+const NEARBY_STEPS: u32 = 20_000;
+/// The first of so many parts of the steps are searched before sweeps: easy auctions need none.
+const FIRST_PARTS: u32 = 8;
 /// Choices times GPUs beyond which an auction is too large: a search begins with a table of as many.
 const MOST_CELLS: usize = 1 << 22;
 /// The first round of a search for all allows for this share of the gap.
 const FIRST_SHARE: f64 = 1.0 / 64.0;
 
 /// The offer, what it counts, and the bids.
-type Auction<'a> = (&'a FreeSet, &'a Chunks, &'a [Bid<'a>]);
+pub(super) type Auction<'a> = (&'a FreeSet, &'a Chunks, &'a [Bid<'a>]);
 
 /// What is known of an auction of few bidders.
 #[derive(Debug)]
@@ -97,17 +97,17 @@ impl Few {
         known: Solution,
         thrift: u32,
     ) -> Solution {
-        let nearby = bids.len() <= FEW;
-        let (steps, sweeps) = if nearby { (STEPS, SWEEPS) } else { (STEPS_ALONE, 1) };
-        let steps = self.effort(steps, FULL_EFFORT) / thrift;
-        let easy = steps / FIRST;
-        let (mut best, mut found) = (known, None);
-        for round in 0..=sweeps {
+        let steps = self.effort(STEPS, FULL_EFFORT) / thrift;
+        let easy = steps / FIRST_PARTS;
+        let auction = (offer, chunks, bids);
+        let (mut best, mut found) =
+            (self.improve_nearby(auction, known, First::Gains, NEARBY_STEPS / thrift), None);
+        for round in 0..=SWEEPS {
             let known = self.value - self.gap;
             let (answer, bound) = if round == 0 {
                 self.search_all(known, easy)
             } else {
-                let (task, packings, urgent) = self.task(None, known, 0.0, (steps - easy) / sweeps);
+                let (task, packings, urgent) = self.task(None, known, 0.0, (steps - easy) / SWEEPS);
                 sweep(&task, packings, urgent)
             };
             (self.gap, self.bound) = (self.value - answer.objective, self.bound.min(bound));
@@ -118,7 +118,7 @@ impl Few {
             }
             if let Some((chosen, packing)) = found.take() {
                 let packing = self.packings.get(packing).clone();
-                let Some(placed) = self.place((offer, chunks, bids), &chosen, packing) else {
+                let Some(placed) = self.place(auction, &chosen, packing) else {
                     self.proven = false;
                     return best;
                 };
@@ -127,23 +127,35 @@ impl Few {
             if self.proven {
                 return best;
             }
-            if nearby {
-                best = self.improve_nearby((offer, chunks, bids), best, NEARBY_STEPS / thrift);
-            }
+            let first = if round == 1 { First::Sets } else { First::Gains };
+            best = self.improve_nearby(auction, best, first, NEARBY_STEPS / thrift);
         }
-        best
+        self.improve_by_detours(auction, best, thrift)
     }
 
     /// The better of an allocation and what a search from it on finds.
     fn improve_nearby(
         &mut self,
-        (offer, chunks, bids): Auction<'_>,
+        auction: Auction<'_>,
         known: Solution,
+        first: First,
         steps: u32,
     ) -> Solution {
+        let (offer, _, bids) = auction;
         let start = Packed::of(&self.menus, offer.topology(), bids, &known);
         let (task, ..) = self.task(None, known.objective(), 0.0, steps);
-        let (packed, log_v, _) = nearby::improve(&task, start);
+        let (packed, ..) = nearby::improve(&task, start, first);
+        self.or_packed(auction, known, &packed)
+    }
+
+    /// The better of an allocation and a selection that packs.
+    pub(super) fn or_packed(
+        &mut self,
+        (offer, chunks, bids): Auction<'_>,
+        known: Solution,
+        packed: &Packed,
+    ) -> Solution {
+        let log_v = packed.log_v(&self.menus, None);
         if log_v <= known.objective() + LEAST_GAIN {
             return known;
         }
@@ -151,9 +163,12 @@ impl Few {
         let Some(placed) = self.place((offer, chunks, bids), &chosen, packing) else {
             return known;
         };
+        let better = known.or_better(Greedy::resume(offer, bids, placed).fill());
+        // What was placed may be worth less than was thought, where an offer has more limits.
+        let log_v = log_v.min(better.objective());
         self.gap = self.value - log_v;
         self.proven = self.bound <= log_v;
-        known.or_better(Greedy::resume(offer, bids, placed).fill())
+        better
     }
 
     /// Whether an auction is small enough: 16 bits hold the numbers of its rooms and how many asks

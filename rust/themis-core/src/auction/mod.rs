@@ -6,9 +6,11 @@
 
 mod bid;
 mod bidder;
+mod changes;
 mod charge;
 mod decision;
 mod descent;
+mod detours;
 mod dual;
 mod entrants;
 mod exact;

@@ -1,11 +1,13 @@
 //! Better selections near one that packs: local search.
 //!
 //! The best selection without a winner differs from the best with everybody in few bidders: 3.3 of 30
-//! on average, where 128 scattered GPUs are on offer. So all sets of up to [`SIZE`] bidders are tried:
-//! what they have is taken back, and they choose again, those with the largest asks first, while the
-//! others keep what they have, in rooms that may change ([`super::floor`]). What is better stands, and
-//! all begins anew. At given prices most sets can't be better and are passed over: a selection is worth
-//! D less what its choices give up and what it leaves unused.
+//! on average, where 128 scattered GPUs are on offer. So sets of up to [`SIZE`] bidders are tried: what
+//! they have is taken back, and they choose again, those with the largest asks first, while the others
+//! keep what they have, in rooms that may change ([`super::floor`]). What is better stands, and all
+//! begins anew. Sets that can't be better are passed over ([`super::changes`]).
+//!
+//! What is tried first decides where a search ends. So there are two orders ([`First`]), and those who
+//! search for long take turns with them.
 //!
 //! Cost: the steps of the task at most, counted, never timed. Guarantee: not worse than the start, and
 //! it packs.
@@ -14,6 +16,7 @@ use std::cmp::Reverse;
 
 use smallvec::SmallVec;
 
+use super::changes::Survey;
 use super::floor::Floor;
 use super::menus::Choice;
 use super::packed::Packed;
@@ -21,38 +24,25 @@ use super::search::{LEAST_GAIN, Task};
 
 /// Bidders that choose again at once.
 const SIZE: usize = 3;
-/// The part of what is left unused, beside GPUs, that a set may make use of: most of it nobody can.
-const USE: f64 = 0.3;
 
-/// What a bidder may have instead.
-#[derive(Clone, Copy)]
-struct Change {
-    /// What it gives up more than now.
-    regret: f64,
-    /// log V more than now.
-    gain: f64,
-    gpus: u32,
-    choice: u32,
-}
-
-/// What a bidder may have instead, and what that is at best.
-#[derive(Clone, Default)]
-struct Changes {
-    /// Those that give up least first.
-    all: Vec<Change>,
-    /// The least that is given up more.
-    regret: f64,
-    /// The most that is gained.
-    gain: f64,
-    /// The largest ask.
-    largest: u32,
-}
-
-/// Rooms and asks looked at in a step, and what a set and a way of a bidder count as.
+/// Rooms and asks looked at in a step; what a change counts as that is found, and how many count as
+/// one that are passed over; what a set counts as that can't gain, and one that is tried.
 const A_STEP: u32 = 40;
+const A_CHANGE: u32 = 8;
+const PASSED: usize = 4;
+const A_GLANCE: u32 = 12;
 const A_SET: u32 = 32;
 
 type Set = SmallVec<[usize; SIZE]>;
+
+/// What is tried first.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum First {
+    /// The largest gain of one bidder, then sets, small ones first.
+    Gains,
+    /// Sets, large ones first, then what one bidder gains: what is idle is not gone at once.
+    Sets,
+}
 
 /// A search under way.
 struct Nearby<'a> {
@@ -61,11 +51,7 @@ struct Nearby<'a> {
     floor: Floor<'a>,
     /// GPUs that nobody has.
     idle: u32,
-    changes: Vec<Changes>,
-    /// Bidders with changes, those that give up least first.
-    order: Vec<usize>,
-    /// What a set gives up more than now is less if it is better.
-    limit: f64,
+    survey: Survey,
     /// By how many of a set have chosen: the number of that choice, and of which choice a kind was
     /// found not to fit.
     misfits: [(u32, Vec<u32>); SIZE],
@@ -73,15 +59,19 @@ struct Nearby<'a> {
 }
 
 /// The best selection that is found from this one on, its sum of log V, and the steps that are left.
-pub(super) fn improve(task: &Task<'_>, mut start: Packed) -> (Packed, f64, u32) {
+pub(super) fn improve(task: &Task<'_>, mut start: Packed, first: First) -> (Packed, f64, u32) {
     if let Some(bidder) = task.without {
         start.choices[bidder] = 0;
         start.places[bidder].clear();
     }
     let mut nearby = Nearby::new(task, start);
     loop {
-        nearby.survey();
-        if !(1..=SIZE).any(|size| nearby.any_set(0, size, &mut Set::new(), 0.0)) {
+        nearby.look();
+        let better = match first {
+            First::Gains => nearby.any_alone() || (2..=SIZE).any(|size| nearby.any_set(size)),
+            First::Sets => (2..=SIZE).rev().any(|size| nearby.any_set(size)) || nearby.any_alone(),
+        };
+        if !better {
             break;
         }
     }
@@ -101,9 +91,7 @@ impl<'a> Nearby<'a> {
             choices: start.choices,
             floor: Floor::new(&task.menus.rooms, start.places),
             idle: task.gpus - used,
-            changes: vec![Changes::default(); bidders],
-            order: Vec::new(),
-            limit: 0.0,
+            survey: Survey::new(bidders),
             misfits: [0; SIZE].map(|_| (0, vec![0; kinds])),
             dealt: 0,
         }
@@ -118,71 +106,73 @@ impl<'a> Nearby<'a> {
     }
 
     /// What everybody may have instead, as things are.
-    fn survey(&mut self) {
-        let Task { menus, ways, price, value, without, .. } = *self.task;
-        let bidders = (0..self.choices.len()).filter(|bidder| Some(*bidder) != without);
-        let log_v: f64 = bidders.clone().map(|bidder| self.choice(bidder).log_v).sum();
-        let gap = value - log_v;
-        let regret = |bidder: usize| {
-            let now = ways[bidder].1.iter().find(|way| way.choice == self.choices[bidder]);
-            now.map_or(gap, |way| way.regret)
-        };
-        let regrets: Vec<f64> = (0..self.choices.len()).map(regret).collect();
-        let idle = price * f64::from(self.idle);
-        let unused = gap - bidders.clone().map(|bidder| regrets[bidder]).sum::<f64>() - idle;
-        self.limit = idle + USE * unused.max(0.0) - LEAST_GAIN;
-        // What the others of a set may give up less.
-        let mut most: SmallVec<[f64; 64]> = bidders.clone().map(|bidder| regrets[bidder]).collect();
-        most.sort_by(|a, b| b.total_cmp(a));
-        let limit = self.limit + most.iter().take(SIZE - 1).sum::<f64>();
-        self.order.clear();
-        for bidder in bidders {
-            let now = self.choice(bidder).log_v;
-            let changes = &mut self.changes[bidder];
-            changes.all.clear();
-            (changes.gain, changes.largest) = (f64::NEG_INFINITY, 0);
-            let others = ways[bidder].1.iter().filter(|way| way.choice != self.choices[bidder]);
-            for way in others {
-                let regret = way.regret - regrets[bidder];
-                if regret >= limit {
-                    break;
-                }
-                let choice = &menus.of[bidder][way.choice as usize];
-                let gain = choice.log_v - now;
-                changes.gain = changes.gain.max(gain);
-                changes.largest = changes.largest.max(choice.largest);
-                changes.all.push(Change { regret, gain, gpus: way.gpus, choice: way.choice });
-            }
-            self.floor.looks += 8 + changes.all.len() as u32;
-            if let Some(first) = changes.all.first() {
-                changes.regret = first.regret;
-                self.order.push(bidder);
-            }
-        }
-        let regret = |bidder: &usize| self.changes[*bidder].regret;
-        self.order.sort_by(|a, b| regret(a).total_cmp(&regret(b)).then(a.cmp(b)));
+    fn look(&mut self) {
+        self.survey.take(self.task, &self.choices, self.idle, SIZE);
+        let changes = self.survey.order.iter().map(|bidder| self.survey.of[*bidder].all.len());
+        self.floor.looks += A_CHANGE * (self.choices.len() + changes.sum::<usize>()) as u32;
     }
 
-    /// Whether a set of so many more bidders, from one in the order on, can have something better; they
-    /// have it then.
-    fn any_set(&mut self, from: usize, more: usize, set: &mut Set, regret: f64) -> bool {
-        if more == 0 {
-            let gain: f64 = set.iter().map(|bidder| self.changes[*bidder].gain).sum();
-            return gain > LEAST_GAIN && self.chooses_again(set);
+    /// Whether a bidder can have something better alone; the one that gains most has it then.
+    fn any_alone(&mut self) -> bool {
+        let alone = self.survey.alone(self.idle, |bidder| self.choice(bidder).gpus);
+        self.passes(alone.len());
+        for (bidder, change) in alone {
+            if self.left() == 0 {
+                return false;
+            }
+            self.floor.looks += A_SET;
+            self.floor.take_back(bidder);
+            self.number(0);
+            if self.put(bidder, change.choice, 0) {
+                let gpus = self.idle + self.choice(bidder).gpus - change.gpus;
+                self.keep(&[bidder], &[change.choice], gpus);
+                return true;
+            }
+            self.floor.restore();
         }
-        for at in from..self.order.len() {
-            let bidder = self.order[at];
-            let regret = regret + self.changes[bidder].regret;
-            let next = self.order[at + 1..].iter().take(more - 1);
-            let less: f64 = next.map(|next| self.changes[*next].regret.min(0.0)).sum();
-            if regret + less >= self.limit {
+        false
+    }
+
+    /// Whether a set of so many bidders can have something better; it has it then.
+    fn any_set(&mut self, size: usize) -> bool {
+        for at in 0..self.survey.gainers.len() {
+            let mut set = Set::new();
+            let gainer = self.survey.gainers[at];
+            set.push(gainer);
+            let regret = self.survey.of[gainer].regret;
+            if self.any_with(&mut set, 0, size - 1, regret) {
+                return true;
+            }
+            if self.left() == 0 {
+                break;
+            }
+        }
+        false
+    }
+
+    /// Whether a set with so many more bidders, from one in the order on, can have something better;
+    /// they have it then. The first of a set is its first gainer.
+    fn any_with(&mut self, set: &mut Set, from: usize, more: usize, regret: f64) -> bool {
+        if more == 0 {
+            return self.chooses_again(set);
+        }
+        for at in from..self.survey.order.len() {
+            let Survey { of, order, rank, .. } = &self.survey;
+            let bidder = order[at];
+            if bidder == set[0] || rank[bidder] < rank[set[0]] {
+                continue;
+            }
+            let regret = regret + of[bidder].regret;
+            let next = order[at + 1..].iter().take(more - 1);
+            let less: f64 = next.map(|next| of[*next].regret.min(0.0)).sum();
+            if regret + less >= self.survey.limit {
                 if less == 0.0 {
                     return false;
                 }
                 continue;
             }
             set.push(bidder);
-            let better = self.any_set(at + 1, more - 1, set, regret);
+            let better = self.any_with(set, at + 1, more - 1, regret);
             set.pop();
             if better || self.left() == 0 {
                 return better;
@@ -193,12 +183,16 @@ impl<'a> Nearby<'a> {
 
     /// Whether the bidders of a set, whose GPUs are taken back, can have something better.
     fn chooses_again(&mut self, set: &Set) -> bool {
-        self.floor.looks += A_SET;
+        self.floor.looks += A_GLANCE;
+        let gpus = self.idle + set.iter().map(|bidder| self.choice(*bidder).gpus).sum::<u32>();
         let mut set = set.clone();
-        set.sort_by_key(|bidder| (Reverse(self.changes[*bidder].largest), *bidder));
-        let mut gpus = self.idle;
+        set.sort_by_key(|bidder| (Reverse(self.survey.of[*bidder].largest), *bidder));
+        self.passes(self.survey.of[set[0]].all.len());
+        if !self.survey.could_gain(&set, gpus) {
+            return false;
+        }
+        self.floor.looks += A_SET - A_GLANCE;
         for bidder in &set {
-            gpus += self.choice(*bidder).gpus;
             self.floor.take_back(*bidder);
         }
         let better = self.deal(&set, &mut SmallVec::new(), (0.0, 0.0), gpus);
@@ -220,25 +214,23 @@ impl<'a> Nearby<'a> {
             self.keep(set, dealt, gpus);
             return true;
         };
-        self.dealt += 1;
-        self.misfits[dealt.len()].0 = self.dealt;
-        let of_rest = |what: fn(&Changes) -> f64| -> f64 {
-            rest.iter().map(|other| what(&self.changes[*other])).sum()
-        };
-        let (least, most) = (of_rest(|changes| changes.regret), of_rest(|changes| changes.gain));
-        for at in 0..self.changes[*bidder].all.len() {
-            let change = self.changes[*bidder].all[at];
+        self.number(dealt.len());
+        self.passes(self.survey.of[*bidder].all.len());
+        let least: f64 = rest.iter().map(|other| self.survey.of[*other].regret).sum();
+        for at in 0..self.survey.of[*bidder].all.len() {
+            let change = self.survey.of[*bidder].all[at];
             let (regret, gain) = (regret + change.regret, gain + change.gain);
-            if regret + least >= self.limit || self.left() == 0 {
+            if regret + least >= self.survey.limit || self.left() == 0 {
                 return false;
             }
-            if change.gpus > gpus || gain + most <= LEAST_GAIN {
+            let Some(gpus) = gpus.checked_sub(change.gpus) else { continue };
+            if gain + self.survey.most(rest, gpus) <= LEAST_GAIN {
                 continue;
             }
             let before = self.floor.done();
             if self.put(*bidder, change.choice, dealt.len()) {
                 dealt.push(change.choice);
-                if self.deal(set, dealt, (regret, gain), gpus - change.gpus) {
+                if self.deal(set, dealt, (regret, gain), gpus) {
                     return true;
                 }
                 dealt.pop();
@@ -246,6 +238,17 @@ impl<'a> Nearby<'a> {
             self.floor.undo(before);
         }
         false
+    }
+
+    /// Counts changes that are looked through.
+    fn passes(&mut self, changes: usize) {
+        self.floor.looks += (changes / PASSED) as u32;
+    }
+
+    /// Gives the choices at a place of a set a number of their own.
+    fn number(&mut self, dealt: usize) {
+        self.dealt += 1;
+        self.misfits[dealt].0 = self.dealt;
     }
 
     /// Puts what a choice asks for; whether it could. A kind that does not fit does not beside more.
@@ -274,7 +277,7 @@ impl<'a> Nearby<'a> {
     }
 
     /// For good: a set has these choices.
-    fn keep(&mut self, set: &Set, dealt: &[u32], idle: u32) {
+    fn keep(&mut self, set: &[usize], dealt: &[u32], idle: u32) {
         for (bidder, choice) in set.iter().zip(dealt) {
             self.choices[*bidder] = *choice;
         }
@@ -314,15 +317,20 @@ mod tests {
             for without in [None, Some(seed as usize % bids.len())] {
                 let known = start.log_v(&few.menus, without);
                 let exact = few.search(without, known, 0.01, 1_000_000).objective;
-                let (task, ..) = few.task(without, known, 0.0, 0);
-                assert!((improve(&task, start.clone()).1 - known).abs() < 1e-12);
-                let (task, ..) = few.task(without, known, 0.0, 100_000);
-                let (packed, log_v, left) = improve(&task, start.clone());
-                assert!(left > 0 && log_v <= exact + 1e-9, "seed {seed}: {log_v} above {exact}");
-                assert!(without.is_none_or(|bidder| packed.choices[bidder] == 0));
-                assert_packs(&few.menus, &packed);
-                best += u32::from(log_v > exact - 1e-9);
-                whole += 1;
+                for first in [First::Gains, First::Sets] {
+                    let (task, ..) = few.task(without, known, 0.0, 0);
+                    assert!((improve(&task, start.clone(), first).1 - known).abs() < 1e-12);
+                    let (task, ..) = few.task(without, known, 0.0, 100_000);
+                    let (packed, log_v, left) = improve(&task, start.clone(), first);
+                    assert!(
+                        left > 0 && log_v <= exact + 1e-9,
+                        "seed {seed}: {log_v} above {exact}"
+                    );
+                    assert!(without.is_none_or(|bidder| packed.choices[bidder] == 0));
+                    assert_packs(&few.menus, &packed);
+                    best += u32::from(log_v > exact - 1e-9);
+                    whole += 1;
+                }
             }
         }
         assert!(best > whole * 8 / 10, "{best} of {whole}");

@@ -5,7 +5,8 @@
 //! 3. The knapsack selects a pattern for every bidder at those prices, no GPU too many.
 //! 4. The selection is placed ([`super::placing`]).
 //! 5. Greedy fills what is left, and the best of all solutions stands.
-//! 6. With few bidders, exchanges ([`super::exchange`]) and a search ([`super::few`]) go on from there.
+//! 6. With few bidders, a search ([`super::few`]) goes on from there, and exchanges
+//!    ([`super::exchange`]) where an offer has limits that the search does not know.
 //!
 //! Auctions of explicit tables are searched exactly instead ([`super::exact`]).
 
@@ -68,20 +69,21 @@ pub(super) fn solve(offer: &FreeSet, chunks: &Chunks, bids: &[Bid<'_>], thrift: 
     let mut few = None;
     // What many lose where all of it was placed is rounding, and not worth a search.
     let is_small = Few::is_small(offer, bids);
+    let knows_all = Few::knows_all(offer, bids);
     let promising = bids.len() <= if whole { FEW } else { MOST_SEARCHED };
     if promising && is_small && dual.value - best.objective() > LEAST_GAP {
-        if !whole {
+        if !whole && !knows_all {
             best = exchange::improve(offer, bids, &dual.prices, best, thrift);
         }
         let mut search = Few::new(offer, chunks, bids, &dual, &best);
         best = search.improve(offer, chunks, bids, best, thrift);
-        if bids.len() > FEW && !search.proven() {
+        if bids.len() > FEW && !knows_all && !search.proven() {
             best = exchange::improve(offer, bids, &dual.prices, best, thrift);
         }
         few = Some(Box::new(search));
     }
     let with_tables = bids.iter().any(|bid| bid.bidder.is_table());
-    let without = if bids.len() <= FEW && is_small && Few::knows_all(offer, bids) {
+    let without = if bids.len() <= FEW && is_small && knows_all {
         Without::Search(few)
     } else if with_tables || bids.len() <= AGAIN && is_small {
         Without::Again

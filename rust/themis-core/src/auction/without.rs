@@ -2,9 +2,10 @@
 //!
 //! A winner's GPUs go back to the others. First a short search at the prices with everybody. Where it
 //! does not come to its end, better selections are sought near the allocation, and near those found
-//! without other winners, for all winners in turn ([`super::nearby`]), until c is nearly known: prices
-//! found anew without the winner bound it. Where steps are left, sweeps go by these, for the winners first
-//! of whose payment most is known, so that what these leave of the steps serves the others.
+//! without other winners, for all winners in turn ([`super::nearby`]), until c is known well enough
+//! ([`KNOWN`]): prices found anew without the winner bound it. Where steps are left, sweeps go by these,
+//! for the winners first of whose payment most is known, so that what these leave of the steps serves
+//! the others.
 //!
 //! Where the steps suffice, the sum found depends on nothing that the winner reported. Where they
 //! don't, it lies between the best found and a bound. The bound less a part ([`SHARE`]) of what it
@@ -17,7 +18,7 @@
 use super::Bid;
 use super::few::Few;
 use super::menus::Ways;
-use super::nearby;
+use super::nearby::{self, First};
 use super::packed::Packed;
 use super::search::{Answer, LEAST_GAIN, Task};
 use super::solution::Solution;
@@ -34,11 +35,12 @@ const FIRST_STEPS: u32 = 1_500;
 const IN_VAIN: u32 = 3;
 /// The first round of a search allows for the gap with everybody, or for this much.
 const FIRST_LEAST: f64 = 0.01;
-/// How often each winner has a turn of a search nearby, with so many steps, unless c is known within
-/// [`KNOWN`]; where it nearly is after the first turn, prices of its own may tell.
+/// Where c is known within so much, nothing is sought any more.
+const KNOWN: f64 = 0.04;
+/// How often each other winner has a turn of a search nearby, with so many steps. Where c is nearly
+/// known after the first turn, within [`NEARLY`], prices of its own may tell.
 const TURNS: usize = 4;
 const TURN_STEPS: u32 = 5_000;
-const KNOWN: f64 = 0.04;
 const NEARLY: f64 = 0.1;
 /// Steps of prices without a winner, steps of a sweep that take as long, and the fewest of a sweep.
 const PRICING: u32 = 10;
@@ -46,7 +48,7 @@ const PRICING_STEPS: u32 = 300;
 const LEAST_STEPS: u32 = 2_000;
 /// The part of the gap with everybody that a guess allows for, and how far it is trusted.
 const SHARE: f64 = 0.75;
-const TRUST: f64 = 0.3;
+const TRUST: f64 = 0.35;
 
 /// What a payment is found from: the offer, the bids, and the allocation with everybody.
 pub(super) type Found<'a> = (&'a FreeSet, &'a [Bid<'a>], &'a Solution);
@@ -123,6 +125,7 @@ impl Few {
         let all = open.len();
         for turn in 0..TURNS {
             let before = known.len();
+            let first = if turn == 1 { First::Sets } else { First::Gains };
             for (at, open) in open.iter_mut().enumerate() {
                 if turn == 1 && open.unknown() < NEARLY {
                     open.priced = Some(self.price(open));
@@ -139,7 +142,7 @@ impl Few {
                 };
                 let steps = TURN_STEPS.min(left / (all - at) as u32);
                 let (task, ..) = self.task(Some(winner), open.known, 0.0, steps);
-                let (packed, log_v, unused) = nearby::improve(&task, known[start].clone());
+                let (packed, log_v, unused) = nearby::improve(&task, known[start].clone(), first);
                 left -= steps - unused;
                 open.tried.push(start);
                 if turn == 0 || log_v > open.known + LEAST_GAIN {
@@ -167,6 +170,10 @@ impl Few {
         open.sort_by(|a, b| a.0.unknown().total_cmp(&b.0.unknown()));
         let all = open.len();
         for (swept, (open, priced)) in open.iter().enumerate() {
+            if open.unknown() < KNOWN {
+                sums[open.at] = guess(open.known, open.bound, gap);
+                continue;
+            }
             let share = left / (all - swept) as u32;
             let (sum, unused) = self.thorough(open, priced, gap, share);
             sums[open.at] = sum;
