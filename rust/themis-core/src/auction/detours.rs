@@ -8,7 +8,7 @@
 
 use std::cmp::Reverse;
 
-use super::few::{Auction, Few};
+use super::few::{Auction, FULL_EFFORT, Few};
 use super::nearby::{self, First};
 use super::packed::Packed;
 use super::search::LEAST_GAIN;
@@ -16,7 +16,6 @@ use super::solution::Solution;
 
 /// Steps of searches nearby, fewer with more than [`FULL_EFFORT`] bidders, and of a single one.
 const STEPS: u32 = 30_000;
-const FULL_EFFORT: u32 = 24;
 const EACH: u32 = 1_500;
 
 impl Few {

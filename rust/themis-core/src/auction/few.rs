@@ -3,10 +3,10 @@
 //! Prices of every room make the dual sharp ([`super::menus`]). Selections are tried in order of what
 //! they give up ([`super::search`]), as far as they pack ([`super::packing`]); where that does not come
 //! to its end soon, sweeps follow ([`super::sweep`]). Searches near what is known ([`super::nearby`])
-//! come before and after each, and detours last ([`super::detours`]). Payments go on from there
-//! ([`super::without`]).
+//! come first of all and after each sweep, and detours last ([`super::detours`]). Payments go on from
+//! there ([`super::without`]).
 //!
-//! Cost: [`STEPS`] at most, [`NEARBY_STEPS`] before and after each sweep, and those of detours, counted,
+//! Cost: [`STEPS`] at most, [`NEARBY_STEPS`] first and after each sweep, and those of detours, counted,
 //! never timed. Guarantee: not worse than what is known; where the steps suffice, the best selection of
 //! the patterns bid.
 
@@ -29,7 +29,7 @@ use crate::cluster::{Chunks, FreeSet, Locality, fit, fit_in};
 /// Steps of search and sweeps for the allocation. One takes some 0.1 us; with more than
 /// [`FULL_EFFORT`] bidders steps take longer, and there are fewer.
 const STEPS: u32 = 40_000;
-const FULL_EFFORT: u32 = 24;
+pub(super) const FULL_EFFORT: u32 = 24;
 /// Sweeps that share them; steps of a search near what is known, of half as long.
 const SWEEPS: u32 = 2;
 const NEARBY_STEPS: u32 = 20_000;

@@ -5,7 +5,7 @@
 //! come from one table ([`super::knapsack`]) at the prices of the dual, so that the denominator does
 //! not depend on how well a re-solve went: all payments cost one divide and conquer over the core.
 //! There c is the product of all V in what the table selects, over the winner's V in the allocation
-//! and that denominator: what an exchange gave a winner beyond the selection, others lack.
+//! and that denominator: what a search gave a winner beyond the selection, others lack.
 //! Auctions of explicit tables are solved again without each winner, and so are small ones of few
 //! bidders with limits that the search does not know ([`Few::knows_all`]), and those of the greedy
 //! solver, so that both sides of the fraction come from the same one.
