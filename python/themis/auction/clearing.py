@@ -12,7 +12,7 @@ import polars as pl
 from themis import _core
 from themis.auction.bids import AppState, Bid, check_bids
 from themis.auction.offer import Counts, Label, Offer, SlotKey, check_gpu_types
-from themis.auction.outcome import AuctionOutcome, Entrant
+from themis.auction.outcome import AuctionOutcome
 from themis.auction.rules import check_rules
 from themis.cluster.spec import UNTYPED
 from themis.errors import ScenarioError
@@ -101,8 +101,7 @@ def clear_auction(  # noqa: PLR0913 - the contract's signature, and the rules by
         core = _clear_exactly(numbering, ordered, core_bids, rules)
     else:
         core = _core.clear_auction(numbering.slots, core_bids, rules)
-    entrants = [Entrant.of(bid) for bid in ordered]
-    return AuctionOutcome.from_core(core, entrants, numbering.keys, payment, solver)
+    return AuctionOutcome.from_core(core, ordered, numbering.keys, payment, solver)
 
 
 def _clear_exactly(

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from themis.auction.outcome import AuctionOutcome, Entrant
+from themis.auction.fates import Entrant
+from themis.auction.outcome import AuctionOutcome
 from themis.cluster.cluster import Cluster
 from themis.errors import ThemisError
 from themis.policies.catalogue import resolve_policy
