@@ -82,24 +82,23 @@ def _program() -> Path:
 
 def _lines(slots: Any, bids: Any, rules: Any) -> Iterator[str]:  # noqa: ANN401 - the core's own
     """Yield the lines of the file that `auction_file.rs` reads."""
-    yield str(len(slots))
-    yield from (f"{rack} {machine} {gpus}" for rack, machine, gpus, _ in slots)
-    yield str(len(bids))
-    for bid, known in zip(bids, _core.open_auction(slots, bids, rules), strict=True):
-        state = bid["state"]
+    yield str(len(slots["gpus"]))
+    yield from map("{} {} {}".format, slots["rack"], slots["machine"], slots["gpus"])
+    yield str(len(bids["entrants"]))
+    for app, known in zip(bids["entrants"], _core.open_auction(slots, bids, rules), strict=True):
         held = [(job, *one) for job, of_job in enumerate(known["held"]) for one in of_job]
         yield " ".join(
             map(
                 repr,
                 (
-                    state["elapsed_s"],
-                    state["t_id_s"],
+                    float(app.elapsed_s),
+                    float(app.t_id_s),
                     known["log_v_empty"],
-                    state["gang_size"],
-                    state["max_gpus"],
-                    state["jobs"],
-                    state["work_left_s"] / state["jobs"],
-                    *state["slowdowns"],
+                    app.gang_size,
+                    app.max_gpus,
+                    app.jobs,
+                    app.work_left_s / app.jobs,
+                    *app.slowdowns(),
                     len(held),
                     *itertools.chain.from_iterable(held),
                 ),

@@ -12,6 +12,7 @@ __all__ = [
     "build_info",
     "clear_auction",
     "give_back",
+    "number_slots",
     "open_auction",
     "simulate",
     "watch_auctions",
@@ -83,16 +84,17 @@ def simulate(
     agents: Sequence[tuple[int, object]] = ...,
 ) -> dict[str, Any]: ...
 def clear_auction(
-    slots: Sequence[tuple[int, int, int, int]],
-    bids: Sequence[Mapping[str, object]],
+    slots: Mapping[str, npt.NDArray[np.uint32]],
+    bids: Mapping[str, object],
     rules: Mapping[str, object],
     given: Mapping[str, object] | None = None,
 ) -> dict[str, Any]: ...
 def open_auction(
-    slots: Sequence[tuple[int, int, int, int]],
-    bids: Sequence[Mapping[str, object]],
+    slots: Mapping[str, npt.NDArray[np.uint32]],
+    bids: Mapping[str, object],
     rules: Mapping[str, object],
 ) -> list[dict[str, Any]]: ...
+def number_slots(named: Sequence[tuple[int | str, int | str, int | str]]) -> dict[str, Any]: ...
 def watch_auctions(
     cluster: Cluster,
     workload: Workload,

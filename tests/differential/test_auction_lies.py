@@ -15,7 +15,7 @@ import pytest
 from themis import AuctionOutcome, Bid, clear_auction
 from themis.auction.clearing import Payment
 from themis.auction.file import read_auction
-from themis.auction.offer import SlotKey
+from themis.auction.slots import SlotKey
 
 LIES = json.loads((Path(__file__).parents[1] / "data" / "auction_lies.json").read_bytes())
 OFFER: dict[SlotKey, int] = {(0, 0, 0): 6}

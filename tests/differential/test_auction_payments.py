@@ -11,7 +11,7 @@ import pytest
 
 from themis import AppState, clear_auction
 from themis.auction.clearing import Payment
-from themis.auction.offer import SlotKey
+from themis.auction.slots import SlotKey
 
 AUCTIONS = 150
 OFFER: dict[SlotKey, int] = {(m // 2, m, 0): 4 for m in range(4)}  # 2 racks of 2 machines of 4 GPUs

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from themis import AppState, AuctionOutcome, Bid, clear_auction
 from themis.auction.clearing import Payment
-from themis.auction.offer import SlotKey
+from themis.auction.slots import SlotKey
 
 Counted = dict[SlotKey, int]
 Bids = list[Bid | AppState]

@@ -12,7 +12,8 @@ import pytest
 
 from themis import AppState, AuctionOutcome, Bid, ScenarioError, clear_auction
 from themis.auction.clearing import Payment
-from themis.auction.offer import Offer, SlotKey
+from themis.auction.offer import Offer
+from themis.auction.slots import SlotKey
 
 ONE_MACHINE: dict[SlotKey, int] = {(0, 0, 0): 4}
 

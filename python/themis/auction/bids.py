@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeVar
 
-from themis.auction.offer import Counts, Offer, SlotKey, check_racks, check_slot, is_list
-from themis.auction.rules import check_label, check_number, check_whole
+from themis.auction.offer import Counts, Offer, is_list
+from themis.auction.rules import MOST_GPUS, check_label, check_number, check_whole, is_whole
+from themis.auction.slots import Numbering, SlotKey, check_slot
 from themis.boundary.job_speeds import allowed_types
 from themis.errors import ScenarioError
 from themis.nearest import nearest
@@ -143,10 +144,11 @@ class AppState:
             raise ScenarioError(f"{where}: held is {self.held!r}: expected {{slot: GPUs}}")
         for key, gpus in self.held.items():
             check_slot(f"{where}: held", key)
-            check_whole(f"{where}: held at {key}", gpus, least=0)
-        if sum(self.held.values()) > self.max_gpus:
+            if not is_whole(gpus, 0, MOST_GPUS):
+                check_whole(f"{where}: held at {key}", gpus, least=0)
+        if self.held_gpus > self.max_gpus:
             raise ScenarioError(
-                f"{where}: held is {sum(self.held.values())} GPUs: "
+                f"{where}: held is {self.held_gpus} GPUs: "
                 f"expected at most max_gpus ({self.max_gpus})"
             )
         self.slowdowns()
@@ -157,6 +159,11 @@ class AppState:
         if self.speeds:
             check_speeds(where, self.speeds)
         self.efficiencies()
+
+    @cached_property
+    def held_gpus(self) -> int:
+        """GPUs that it holds, when it was made."""
+        return sum(self.held.values())
 
     def speeds_on(self, types: Sequence[str]) -> list[float]:
         """Return its speed on each of these GPU types; 0 where it may not run."""
@@ -174,6 +181,10 @@ class AppState:
         ScenarioError
             As :func:`themis.profiles.check_scaling`.
         """
+        return list(self._efficiencies)
+
+    @cached_property
+    def _efficiencies(self) -> list[tuple[int, float]]:
         scaling = self.scaling or self._of_profile(SCALING)
         if not scaling:
             return []
@@ -218,33 +229,44 @@ def _app_id(value: object) -> None:
 
 
 def check_bids(offer: Offer, bids: object) -> None:
-    """Refuse bids that do not fit together, or that do not fit the offer.
+    """Refuse what is no list of bids, apps that bid twice, and rows that ask for unknown slots.
 
     Raises
     ------
     ScenarioError
-        What is given is no list of bids, an app bids twice, a row asks for an unknown slot, or a
-        machine with held GPUs is in another rack than on offer.
+        The first of these.
     """
     if not isinstance(bids, Sequence) or isinstance(bids, str):
         raise ScenarioError(f"bids is {bids!r}: expected a list of Bid and AppState")
     seen: dict[str, int] = {}
     for at, bid in enumerate(bids):
-        if not isinstance(bid, Bid | AppState):
+        if not isinstance(bid, (Bid, AppState)):
             raise ScenarioError(f"bids[{at}] is {bid!r}: expected a Bid or an AppState")
         if seen.setdefault(bid.app_id, at) != at:
             raise ScenarioError(
                 f"bids[{at}]: app {bid.app_id!r} bids twice: "
                 f"expected once, and bids[{seen[bid.app_id]}] is its"
             )
-        where = f"bids[{at}]: app {bid.app_id!r}"
         if isinstance(bid, Bid):
             for row, (counts, _) in enumerate(bid.rows):
-                offer.wanted(counts, f"{where}: rows[{row}]")
-    held = [
-        (key, f"app {bid.app_id!r}: held")
-        for bid in bids
-        if isinstance(bid, AppState)
-        for key in bid.held
-    ]
-    check_racks([*((key, "offer") for key in offer.slots), *held])
+                offer.wanted(counts, f"bids[{at}]: app {bid.app_id!r}: rows[{row}]")
+
+
+def number_slots(offer: Offer, bids: Sequence[Bid | AppState]) -> Numbering:
+    """Return the numbers of the slots on offer, and then of those held, bid by bid.
+
+    Raises
+    ------
+    ScenarioError
+        A machine with held GPUs is in another rack than elsewhere, or labels read the same.
+    """
+    states = [bid for bid in bids if isinstance(bid, AppState) and bid.held]
+    if not states:
+        return offer.numbering
+
+    def where(at: int) -> str:
+        of_held = [bid.app_id for bid in states for _ in bid.held]
+        offered = len(offer.slots)
+        return "offer" if at < offered else f"app {of_held[at - offered]!r}: held"
+
+    return Numbering.of([*offer.slots, *(key for bid in states for key in bid.held)], where)

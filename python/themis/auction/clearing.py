@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from themis import _core
-from themis.auction.bids import AppState, Bid, check_bids
-from themis.auction.offer import Counts, Label, Offer, SlotKey, check_gpu_types
+from themis.auction.bids import AppState, Bid, check_bids, number_slots
+from themis.auction.offer import Offer, check_gpu_types
 from themis.auction.outcome import AuctionOutcome
 from themis.auction.rules import check_rules
+from themis.auction.slots import Label, Numbering, SlotKey
 from themis.cluster.spec import UNTYPED
 from themis.errors import ScenarioError
 
@@ -21,6 +23,7 @@ __all__ = ["Payment", "Solver", "clear_auction"]
 
 Solver = Literal["prices", "greedy", "milp"]
 Payment = Literal["lottery", "lease", "gpus", "gpus_random", "none"]
+_CoreSlots = dict[str, npt.NDArray[np.uint32]]
 
 
 def clear_auction(  # noqa: PLR0913 - the contract's signature, and the rules by name
@@ -87,27 +90,27 @@ def clear_auction(  # noqa: PLR0913 - the contract's signature, and the rules by
     slots = _offer(offer)
     check_bids(slots, bids)
     ordered = sorted(bids, key=_tie_order)
-    held = [bid.held for bid in ordered if isinstance(bid, AppState)]
-    numbering = _Numbering(slots, [key for where in held for key in where], gpu_types or {})
-    in_use = sum(slots.gpus) + sum(sum(where.values()) for where in held)
+    numbering = number_slots(slots, ordered)
+    core_slots, types = _core_slots(slots, numbering, gpu_types or {})
+    core_bids = _core_bids(ordered, slots, numbering, types)
+    in_use = sum(slots.gpus) + int(core_bids["held_gpus"].sum())
     rules = {
         **given,
         "fairness_knob": float(fairness_knob),
         "lease_s": float(lease_s),
         "cluster_gpus": in_use if cluster_gpus is None else cluster_gpus,
     }
-    core_bids = [_core_bid(bid, slots, numbering) for bid in ordered]
     if solver == "milp":
-        core = _clear_exactly(numbering, ordered, core_bids, rules)
+        core = _clear_exactly(core_slots, ordered, core_bids, rules)
     else:
-        core = _core.clear_auction(numbering.slots, core_bids, rules)
+        core = _core.clear_auction(core_slots, core_bids, rules)
     return AuctionOutcome.from_core(core, ordered, numbering.keys, payment, solver)
 
 
 def _clear_exactly(
-    numbering: _Numbering,
+    core_slots: _CoreSlots,
     bids: Sequence[Bid | AppState],
-    core_bids: Sequence[Mapping[str, Any]],
+    core_bids: Mapping[str, Any],
     rules: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Return what the core makes of the allocation and the payments of an integer program."""
@@ -115,76 +118,38 @@ def _clear_exactly(
     from themis.auction.program import build_program  # noqa: PLC0415 - with it
 
     core_rules = {**rules, "solver": "prices"}  # it has no say
-    opened = _core.open_auction(numbering.slots, core_bids, core_rules)
+    opened = _core.open_auction(core_slots, core_bids, core_rules)
+    columns = (core_slots[name].tolist() for name in ("rack", "machine", "gpus", "gpu_type"))
     facts = [
-        {
-            **fact,
-            **(core_bid["state"] or {}),
-            "held": fact["held"],
-        }  # job by job, as the core has it
-        for fact, core_bid in zip(opened, core_bids, strict=True)
+        {**fact, "speeds": speeds} for fact, speeds in zip(opened, core_bids["speeds"], strict=True)
     ]
-    program = build_program(
-        numbering.slots,
-        [
-            replace(bid, work_left_s=core_bid["state"]["work_left_s"])
-            if isinstance(bid, AppState)
-            else core_bid["rows"]
-            for bid, core_bid in zip(bids, core_bids, strict=True)
-        ],
-        facts,
-    )
+    told = [bid if isinstance(bid, AppState) else bid[1] for bid in core_bids["entrants"]]
+    program = build_program(list(zip(*columns, strict=True)), told, facts)
     solved = solve_program(program)
     nothing: tuple[list[Any], float] = ([], 1.0)
     wins, payments = zip(*(solved.get(at, nothing) for at in range(len(bids))), strict=True)
     given = {"wins": wins, "c": payments, "upper_bound": -math.inf}
-    return _core.clear_auction(numbering.slots, core_bids, core_rules, given)
+    return _core.clear_auction(core_slots, core_bids, core_rules, given)
 
 
-_CoreSlot = tuple[int, int, int, int]  # rack, machine, free GPUs, GPU type
-
-
-class _Numbering:
-    """Slots in the core's order: by rack, machine and slot, whatever the order of the offer."""
-
-    def __init__(
-        self, offer: Offer, held: Sequence[SlotKey], gpu_types: Mapping[Label, str]
-    ) -> None:
-        gpus = dict.fromkeys(held, 0) | dict(zip(offer.slots, offer.gpus, strict=True))
-        self.keys = _in_order(gpus)
-        self.number = {key: at for at, key in enumerate(self.keys)}
-        racks = {key[0]: at for at, key in enumerate(self.keys)}
-        machines = {key[1]: at for at, key in enumerate(self.keys)}
-        by_name = {str(machine): kind for machine, kind in gpu_types.items()}
-        unknown = by_name.keys() - {str(key[1]) for key in self.keys}
-        if unknown:
-            raise ScenarioError(f"gpu_types: machine {min(unknown)!r} is neither on offer nor held")
-        type_of = {key[1]: by_name.get(str(key[1]), UNTYPED) for key in self.keys}
-        self.gpu_types = sorted(set(type_of.values()))
-        self.slots: list[_CoreSlot] = [
-            (
-                racks[key[0]],
-                machines[key[1]],
-                gpus[key],
-                self.gpu_types.index(type_of[key[1]]),
-            )
-            for key in self.keys
-        ]
-
-
-def _in_order(keys: Collection[SlotKey]) -> list[SlotKey]:
-    """Return slots by rack, machine and slot, numbers before text."""
-    kinds = ({isinstance(key[at], str) for key in keys} for at in range(3))
-    if all(len(kind) == 1 for kind in kinds):
-        return sorted(keys)  # the order of tuples is that one
-    return sorted(keys, key=_label_order)
-
-
-def _label_order(key: SlotKey) -> tuple[tuple[bool, int, str], ...]:
-    return tuple(
-        (isinstance(label, str), 0, label) if isinstance(label, str) else (False, label, "")
-        for label in key
-    )
+def _core_slots(
+    offer: Offer, numbering: Numbering, gpu_types: Mapping[Label, str]
+) -> tuple[_CoreSlots, list[str]]:
+    """Return what the core is told of the slots, by number, and the GPU types that there are."""
+    gpus = np.zeros(len(numbering.keys), dtype=np.uint32)
+    gpus[numbering.number[: len(offer.slots)]] = offer.gpus
+    machines = [str(key[1]) for key in numbering.keys] if gpu_types else []
+    by_name = {str(machine): kind for machine, kind in gpu_types.items()}
+    unknown = by_name.keys() - set(machines)
+    if unknown:
+        raise ScenarioError(f"gpu_types: machine {min(unknown)!r} is neither on offer nor held")
+    kinds = [by_name.get(machine, UNTYPED) for machine in machines]
+    types = sorted(set(kinds)) or [UNTYPED]
+    gpu_type = np.zeros(len(gpus), dtype=np.uint32)
+    if kinds:
+        gpu_type[:] = [types.index(kind) for kind in kinds]
+    columns = {"rack": numbering.rack, "machine": numbering.machine}
+    return {**columns, "gpus": gpus, "gpu_type": gpu_type}, types
 
 
 def _tie_order(bid: Bid | AppState) -> tuple[float, str]:
@@ -206,35 +171,30 @@ def _offer(
     return Offer.of(offer)
 
 
-def _core_bid(bid: Bid | AppState, offer: Offer, numbering: _Numbering) -> dict[str, Any]:
-    if isinstance(bid, Bid):
-        where = f"bid of app {bid.app_id!r}"
-        rows = [
-            (_counts(counts, offer, numbering, f"{where}: rows[{at}]"), float(rho))
-            for at, (counts, rho) in enumerate(bid.rows)
-        ]
-        return {"rho_empty": bid.rho_empty, "rows": rows, "state": None}
-    held = [(numbering.number[key], gpus) for key, gpus in bid.held.items() if gpus]
-    speeds = bid.speeds_on(numbering.gpu_types)
-    state = {
-        "elapsed_s": float(bid.elapsed_s),
-        "work_left_s": bid.work_left_s / (max(speeds) or 1.0),
-        "t_id_s": float(bid.t_id_s),
-        "gang_size": bid.gang_size,
-        "max_gpus": bid.max_gpus,
-        "jobs": bid.jobs,
-        "held": sorted(held),
-        "slowdowns": list(bid.slowdowns()),
-        "scaling": bid.efficiencies(),
-        "speeds": speeds,
-        "mixes": bid.mixes_types,
-        "n_avg": float(bid.n_avg),
+def _core_bids(
+    bids: Sequence[Bid | AppState], offer: Offer, numbering: Numbering, gpu_types: Sequence[str]
+) -> dict[str, Any]:
+    """Return what the core is told of the bids; `numbering` has what they hold after the offer."""
+    number = numbering.number.tolist()
+    held = [bid.held if isinstance(bid, AppState) else {} for bid in bids]
+    return {
+        "entrants": [
+            bid if isinstance(bid, AppState) else (bid.rho_empty, _core_rows(bid, offer, number))
+            for bid in bids
+        ],
+        "speeds": [bid.speeds_on(gpu_types) if isinstance(bid, AppState) else [] for bid in bids],
+        "held": np.array([len(of) for of in held], dtype=np.uint32),
+        "held_slots": numbering.number[len(offer.slots) :],
+        "held_gpus": np.array([gpus for of in held for gpus in of.values()], dtype=np.uint32),
     }
-    return {"rho_empty": None, "rows": None, "state": state}
 
 
-def _counts(
-    counts: Counts, offer: Offer, numbering: _Numbering, where: str
-) -> list[tuple[int, int]]:
-    """Return the (slot number, GPUs) of a row of a bid."""
-    return [(numbering.number[key], gpus) for key, gpus in offer.wanted(counts, where)]
+def _core_rows(
+    bid: Bid, offer: Offer, number: Sequence[int]
+) -> list[tuple[list[tuple[int, int]], float]]:
+    """Return the rows of a table: (slot number, GPUs) pairs, and rho."""
+    rows = []
+    for at, (counts, rho) in enumerate(bid.rows):
+        wanted = offer.wanted(counts, f"bid of app {bid.app_id!r}: rows[{at}]")
+        rows.append(([(number[offer.positions[key]], gpus) for key, gpus in wanted], float(rho)))
+    return rows

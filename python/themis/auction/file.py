@@ -8,9 +8,10 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from themis.auction.bids import AppState, Bid, check_bids
-from themis.auction.offer import Counts, Offer, SlotKey, check_gpu_types
+from themis.auction.bids import AppState, Bid, check_bids, number_slots
+from themis.auction.offer import Counts, Offer, check_gpu_types
 from themis.auction.rules import CHOICES, check_label, check_rules
+from themis.auction.slots import SlotKey
 from themis.errors import ScenarioError
 from themis.files.documents import read_json
 from themis.nearest import nearest
@@ -104,6 +105,7 @@ def _request(document: object) -> AuctionRequest:
     check_rules(rules)
     check_gpu_types(rules.get("gpu_types"))
     check_bids(offer, bids)
+    number_slots(offer, bids)
     return AuctionRequest(offer, bids, rules)
 
 

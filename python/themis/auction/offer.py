@@ -1,29 +1,19 @@
-"""What is on offer in an auction: free GPUs a slot, and how places are called."""
+"""What is on offer in an auction: free GPUs a slot."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from themis.auction.rules import MOST_GPUS, check_label, check_whole
+import numpy as np
+
+from themis.auction.rules import MOST_GPUS, check_label, check_whole, is_whole
+from themis.auction.slots import Label, Numbering, SlotKey, check_slot
 from themis.errors import ScenarioError
 
-__all__ = [
-    "Counts",
-    "Label",
-    "Offer",
-    "SlotKey",
-    "check_gpu_types",
-    "check_racks",
-    "check_slot",
-    "is_list",
-]
-
-Label = int | str
-SlotKey = tuple[Label, Label, Label]
-"""(rack, machine, slot): whole numbers or text."""
+__all__ = ["Counts", "Offer", "check_gpu_types", "is_list"]
 
 _MOST_MACHINE_GPUS = 2**16
 
@@ -53,26 +43,39 @@ class Offer:
             raise ScenarioError("offer: no slot: expected one or more (rack, machine, slot)")
         if len(self.slots) != len(self.gpus):
             raise ScenarioError(f"offer: {len(self.slots)} slots, but {len(self.gpus)} counts")
-        machines: dict[Label, int] = {}
         for at, (key, gpus) in enumerate(zip(self.slots, self.gpus, strict=True)):
             check_slot(f"offer[{at}]", key)
-            check_whole(f"offer: slot {key}: gpus", gpus, least=0, most=_MOST_MACHINE_GPUS)
-            if self.positions[key] != at:
-                raise ScenarioError(f"offer: slot {key} stands twice: expected each once")
-            machines[key[1]] = machines.get(key[1], 0) + gpus
-            if machines[key[1]] > _MOST_MACHINE_GPUS:
-                raise ScenarioError(
-                    f"offer: machine {key[1]!r} has {machines[key[1]]} GPUs: "
-                    f"expected at most {_MOST_MACHINE_GPUS}"
-                )
+            if not is_whole(gpus, 0, _MOST_MACHINE_GPUS):
+                where = f"offer: slot {key}: gpus"
+                check_whole(where, gpus, least=0, most=_MOST_MACHINE_GPUS)
+        self._check_machines()
+
+    def _check_machines(self) -> None:
+        """Refuse slots that stand twice, and more GPUs than the core can count."""
+        keys, number = self.numbering.keys, self.numbering.number
+        if len(keys) < len(self.slots):
+            twice = keys[int(np.bincount(number).argmax())]
+            raise ScenarioError(f"offer: slot {twice} stands twice: expected each once")
+        machine = self.numbering.machine[number]
+        gpus = np.bincount(machine, weights=self.gpus)
+        if gpus.max() > _MOST_MACHINE_GPUS:
+            at = int((machine == gpus.argmax()).argmax())
+            raise ScenarioError(
+                f"offer: machine {self.slots[at][1]!r} has {gpus.max():.0f} GPUs: "
+                f"expected at most {_MOST_MACHINE_GPUS}"
+            )
         if sum(self.gpus) > MOST_GPUS:
             raise ScenarioError(f"offer: {sum(self.gpus)} GPUs: expected at most {MOST_GPUS}")
-        check_racks((key, "offer") for key in self.slots)
+
+    @cached_property
+    def numbering(self) -> Numbering:
+        """The numbers of its slots."""
+        return Numbering.of(self.slots, lambda _: "offer")
 
     @cached_property
     def positions(self) -> Mapping[SlotKey, int]:
-        """The number of each slot (of the first, where one stands twice)."""
-        return {key: at for at, key in reversed(list(enumerate(self.slots)))}
+        """Where each slot stands."""
+        return {key: at for at, key in enumerate(self.slots)}
 
     @classmethod
     def of(cls, slots: Mapping[SlotKey, int] | Sequence[tuple[Label, Label, Label, int]]) -> Offer:
@@ -109,6 +112,9 @@ class Offer:
         """
         if isinstance(counts, Mapping):
             rows = list(counts.items())
+            for key in counts:
+                if key not in self.positions:
+                    raise ScenarioError(f"{where}: slot {key} is not in the offer")
         elif not is_list(counts):
             raise ScenarioError(f"{where}: counts are {counts!r}: expected one a slot of the offer")
         elif len(counts) != len(self.slots):
@@ -119,59 +125,12 @@ class Offer:
         else:
             rows = list(zip(self.slots, counts, strict=True))
         for key, gpus in rows:
-            if key not in self.positions:
-                raise ScenarioError(f"{where}: slot {key} is not in the offer")
-            check_whole(f"{where}: count at slot {key}", gpus, least=0)
+            if not is_whole(gpus, 0, MOST_GPUS):
+                check_whole(f"{where}: count at slot {key}", gpus, least=0)
         return [(key, gpus) for key, gpus in rows if gpus]
 
 
 Counts = Sequence[int] | Mapping[SlotKey, int]
-
-
-def check_slot(where: str, key: object) -> None:
-    """Refuse what is no (rack, machine, slot).
-
-    Raises
-    ------
-    ScenarioError
-        It has another shape, or a label is neither a whole number nor text.
-    """
-    if not isinstance(key, tuple) or len(key) != 3:  # noqa: PLR2004 - rack, machine, slot
-        raise ScenarioError(f"{where}: slot is {key!r}: expected (rack, machine, slot)")
-    for name, label in zip(("rack", "machine", "slot"), key, strict=True):
-        check_label(f"{where}: {name}", label)
-
-
-def check_racks(places: Iterable[tuple[SlotKey, str]]) -> None:
-    """Refuse machines in two racks, and labels that differ but read the same (1 and "1").
-
-    Parameters
-    ----------
-    places
-        Slots, and for messages where each was named.
-
-    Raises
-    ------
-    ScenarioError
-        The first such machine or label.
-    """
-    racks: dict[Label, Label] = {}
-    names: tuple[dict[str, Label], ...] = ({}, {}, {})
-    seen: tuple[set[Label], ...] = (set(), set(), set())
-    for key, where in places:
-        rack, machine, _ = key
-        if racks.setdefault(machine, rack) != rack:
-            raise ScenarioError(
-                f"{where}: machine {machine!r} is in rack {rack!r}, and in rack "
-                f"{racks[machine]!r} elsewhere: expected one"
-            )
-        for label, of, known in zip(key, names, seen, strict=True):
-            if label in known:
-                continue
-            known.add(label)
-            other = of.setdefault(str(label), label)
-            if other != label:
-                raise ScenarioError(f"{where}: labels {other!r} and {label!r} read the same")
 
 
 def check_gpu_types(gpu_types: object) -> None:

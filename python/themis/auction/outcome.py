@@ -14,7 +14,7 @@ import polars as pl
 
 from themis.auction.bids import AppState, Bid
 from themis.auction.fates import Entrant, explain_all
-from themis.auction.offer import Label, SlotKey
+from themis.auction.slots import Label, SlotKey
 from themis.notebook import grid
 
 __all__ = ["AuctionOutcome"]

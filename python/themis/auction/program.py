@@ -217,7 +217,7 @@ def build_program(
         App states, and the rows of tables: (slot number, GPUs) pairs and rho.
     facts
         What the core knows of each bidder: visible, log_v_empty, and held: GPUs job by job; of an
-        app, speeds by type (0: it may not run there) and whether one of its jobs mixes types.
+        app, speeds by type (0: it may not run there).
     """
     program = Program(Places.of(slots))
     for at, (bid, fact) in enumerate(zip(bids, facts, strict=True)):
@@ -260,16 +260,14 @@ class _Wins:
         self, places: Places, app: AppState, held: Mapping[int, int], fact: Mapping[str, Any]
     ) -> None:
         self.places, self.app, self.held = places, app, held
-        fastest = max(fact["speeds"], default=0.0) or 1.0
-        self.speeds: list[float] = [speed / fastest for speed in fact["speeds"]]
-        self.mixes: bool = fact["mixes"]
+        self.speeds: list[float] = fact["speeds"]
         self.now = self.rate({}, places.locality(held))
 
     def rate(self, won: Mapping[int, int], level: int) -> float:
         """Return the work a second with GPUs won of some places, all within a level."""
         gpus = sum(self.held.values()) + sum(won.values())
         types = self.places.types(self.held) | {self.places[at].gpu_type for at in won}
-        if not types or gpus < self.app.gang_size or (len(types) > 1 and not self.mixes):
+        if not types or gpus < self.app.gang_size or (len(types) > 1 and not self.app.mixes_types):
             return 0.0
         speed: float = min(self.speeds[gpu_type] for gpu_type in types)
         return _pace(self.app, gpus) * speed / self.app.slowdowns()[level]

@@ -9,7 +9,16 @@ from typing import Any
 from themis.errors import ScenarioError
 from themis.nearest import nearest
 
-__all__ = ["CHOICES", "MOST_GPUS", "check_label", "check_number", "check_rules", "check_whole"]
+__all__ = [
+    "CHOICES",
+    "MOST_GPUS",
+    "check_label",
+    "check_number",
+    "check_rules",
+    "check_whole",
+    "is_label",
+    "is_whole",
+]
 
 CHOICES: Mapping[str, tuple[str, ...]] = {
     "solver": ("prices", "greedy", "milp"),
@@ -20,6 +29,8 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
 """The rules that are a choice of names."""
 
 MOST_GPUS = 2**24
+
+_REAL = (int, float)
 
 
 def check_rules(rules: Mapping[str, Any]) -> None:
@@ -46,6 +57,11 @@ def check_rules(rules: Mapping[str, Any]) -> None:
         check_whole("cluster_gpus", rules["cluster_gpus"], least=1)
 
 
+def is_whole(value: object, least: int, most: int) -> bool:
+    """Whether it is a whole number from `least` to `most`."""
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+
+
 def check_whole(where: str, value: object, *, least: int, most: int = MOST_GPUS) -> None:
     """Refuse what is no whole number from `least` to `most`.
 
@@ -54,8 +70,7 @@ def check_whole(where: str, value: object, *, least: int, most: int = MOST_GPUS)
     ScenarioError
         `where`, the value, and the range.
     """
-    fine = isinstance(value, int) and not isinstance(value, bool)
-    if not fine or not least <= value <= most:  # type: ignore[operator]
+    if not is_whole(value, least, most):
         raise ScenarioError(
             f"{where} is {_short(value)}: expected a whole number from {least} to {most}"
         )
@@ -79,7 +94,7 @@ def check_number(  # noqa: PLR0913 - kinds of bounds
         `where`, the value, and `expected` in words.
     """
     number = math.nan
-    if isinstance(value, int | float) and not isinstance(value, bool):
+    if isinstance(value, _REAL) and not isinstance(value, bool):
         try:
             number = float(value)
         except OverflowError:  # a whole number of more than 308 digits
@@ -87,6 +102,13 @@ def check_number(  # noqa: PLR0913 - kinds of bounds
     fine = math.isfinite(number) or (infinite and number == math.inf)
     if not (fine and number > above and least <= number <= most):
         raise ScenarioError(f"{where} is {_short(value)}: expected a number {expected}")
+
+
+def is_label(value: object) -> bool:
+    """Whether it can name an app, rack, machine or slot: 64 bits, or text that UTF-8 can write."""
+    if isinstance(value, str):
+        return value.isascii() or not any("\ud800" <= char <= "\udfff" for char in value)
+    return is_whole(value, -(2**63), 2**63 - 1)
 
 
 def check_label(where: str, value: object) -> None:
@@ -97,11 +119,7 @@ def check_label(where: str, value: object) -> None:
     ScenarioError
         It is neither a whole number of 64 bits nor text that UTF-8 can write.
     """
-    if isinstance(value, str):
-        fine = not any("\ud800" <= char <= "\udfff" for char in value)  # lone surrogates
-    else:
-        fine = isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**63
-    if not fine:
+    if not is_label(value):
         raise ScenarioError(f"{where} is {_short(value)}: expected a whole number or Unicode text")
 
 

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
+use themis_core::SlotId;
 use themis_core::app::{AppState, Job, Part, Pattern, Profile, Scaling, Speeds, Stopping, log_v};
 use themis_core::auction::{
     Bidder, Entrant, Entry, Given, Leftover, Outcome, Payment, Rules, Solver, Table, TableRow,
@@ -11,7 +13,6 @@ use themis_core::auction::{
 };
 use themis_core::cluster::{Bundle, FreeSet, Topology};
 use themis_core::fairness::{OutsideContext, OutsideOption};
-use themis_core::{CoreError, SlotId};
 use themis_sim::SeededDraws;
 
 use crate::columns::{Table as Columns, rho};
@@ -21,45 +22,68 @@ use crate::names::Named;
 /// (slot number, GPUs).
 type Counts = Vec<(u32, u32)>;
 
-/// A bidder: `rows` of an explicit table, or else an app state.
+/// Who bids: app states and tables, their speeds by GPU type (0: may not run there; of a table
+/// none), and what they hold, bid by bid: so many slots, their numbers, and the GPUs there.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub(crate) struct BidInput {
-    rho_empty: Option<f64>,
-    rows: Option<Vec<(Counts, f64)>>,
-    state: Option<StateInput>,
+pub(crate) struct Bids<'py> {
+    entrants: Vec<BidInput>,
+    speeds: Vec<Vec<f64>>,
+    held: PyReadonlyArray1<'py, u32>,
+    held_slots: PyReadonlyArray1<'py, u32>,
+    held_gpus: PyReadonlyArray1<'py, u32>,
 }
 
-/// An app of equal jobs.
 #[derive(FromPyObject)]
-#[pyo3(from_item_all)]
-struct StateInput {
+pub(crate) enum BidInput {
+    App(StateInput),
+    /// rho of winning nothing, and the rows.
+    Table(Option<f64>, Vec<(Counts, f64)>),
+}
+
+/// An `AppState` of Python: an app of equal jobs.
+#[derive(FromPyObject)]
+pub(crate) struct StateInput {
     elapsed_s: f64,
     work_left_s: f64,
     t_id_s: f64,
     gang_size: u32,
     max_gpus: u32,
     jobs: u32,
-    held: Counts,
+    mixes_types: bool,
+    n_avg: f64,
+    #[pyo3(attribute("_slowdowns"))]
     slowdowns: [f64; 4],
     /// Efficiencies by GPUs.
+    #[pyo3(attribute("_efficiencies"))]
     scaling: Vec<(u32, f64)>,
-    /// By GPU type; 0: may not run there.
-    speeds: Vec<f64>,
-    mixes: bool,
-    n_avg: f64,
 }
 
-/// Rack number, machine number, free GPUs, and the number of the machine's GPU type.
-type Slot = (u32, u32, u32, u32);
+/// Slots, a machine's together: numbers of rack and machine, free GPUs, and the number of the
+/// machine's GPU type.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct SlotColumns<'py> {
+    rack: PyReadonlyArray1<'py, u32>,
+    machine: PyReadonlyArray1<'py, u32>,
+    gpus: PyReadonlyArray1<'py, u32>,
+    gpu_type: PyReadonlyArray1<'py, u32>,
+}
 
-/// The cluster of these slots, a machine's together.
-fn topology(slots: &[Slot]) -> Result<Topology, CoreError> {
-    let gpus: Vec<_> =
-        slots.iter().map(|(rack, machine, gpus, _)| (*rack, *machine, *gpus)).collect();
-    let machines = slots.chunk_by(|a, b| a.1 == b.1);
-    let types: Vec<u32> = machines.map(|slots| slots[0].3).collect();
-    Topology::from_slots(&gpus)?.with_gpu_types(&types)
+impl SlotColumns<'_> {
+    fn topology(&self) -> PyResult<Topology> {
+        let (rack, machine) = (self.rack.as_array(), self.machine.as_array());
+        let (gpus, gpu_type) = (self.gpus.as_array(), self.gpu_type.as_array());
+        let rows = rack.len();
+        if [machine.len(), gpus.len(), gpu_type.len()].into_iter().any(|len| len != rows) {
+            return Err(ScenarioError::new_err("slot columns differ in length"));
+        }
+        let slots: Vec<_> = (0..rows).map(|row| (rack[row], machine[row], gpus[row])).collect();
+        let firsts = (0..rows).filter(|row| *row == 0 || machine[row - 1] != machine[*row]);
+        let types: Vec<u32> = firsts.map(|row| gpu_type[row]).collect();
+        let topology = Topology::from_slots(&slots).and_then(|all| all.with_gpu_types(&types));
+        topology.map_err(|error| core_error(&error))
+    }
 }
 
 /// The rules, as Python names them.
@@ -96,17 +120,15 @@ struct Auction {
 }
 
 impl Auction {
-    fn read(slots: &[Slot], bids: Vec<BidInput>, rules: &RulesInput) -> PyResult<Self> {
-        let topology = topology(slots).map_err(|error| core_error(&error))?;
-        let topology = Arc::new(topology);
+    fn read(slots: &SlotColumns<'_>, bids: &Bids<'_>, rules: &RulesInput) -> PyResult<Self> {
+        let topology = Arc::new(slots.topology()?);
         let outside = Outside {
             option: OutsideOption::parse(&rules.outside_option)?,
             lease_s: rules.lease_s,
             gpus: rules.cluster_gpus,
         };
-        let entrants = bids.into_iter().map(|bid| entrant(bid, &topology, outside));
         Ok(Self {
-            entrants: entrants.collect::<PyResult<_>>()?,
+            entrants: bids.read(&topology, outside)?,
             offer: FreeSet::full(topology),
             rules: Rules {
                 fairness_knob: rules.fairness_knob,
@@ -118,18 +140,18 @@ impl Auction {
     }
 }
 
-/// Clears one auction. `slots`: those of a machine together.
+/// Clears one auction.
 /// With `given`, the allocation and the payments are those, and the solver has no say.
 #[pyfunction]
 #[pyo3(signature = (slots, bids, rules, given=None))]
-pub(crate) fn clear_auction(
-    py: Python<'_>,
-    slots: Vec<Slot>,
-    bids: Vec<BidInput>,
+pub(crate) fn clear_auction<'py>(
+    py: Python<'py>,
+    slots: SlotColumns<'py>,
+    bids: Bids<'py>,
     rules: RulesInput,
     given: Option<GivenInput>,
-) -> PyResult<Bound<'_, PyDict>> {
-    let Auction { offer, entrants, rules: round } = Auction::read(&slots, bids, &rules)?;
+) -> PyResult<Bound<'py, PyDict>> {
+    let Auction { offer, entrants, rules: round } = Auction::read(&slots, &bids, &rules)?;
     let given = given.map(|given| read_given(given, &offer, &entrants)).transpose()?;
     let mut draws = SeededDraws::new(rules.seed);
     let outcome = py.detach(|| match given {
@@ -162,13 +184,13 @@ pub(crate) fn outcome_to_dict<'py>(
 /// What an outside solver must know of the bidders: which see the offer, and for each log V of
 /// winning nothing and the GPUs that its jobs hold (none for a table).
 #[pyfunction]
-pub(crate) fn open_auction(
-    py: Python<'_>,
-    slots: Vec<Slot>,
-    bids: Vec<BidInput>,
+pub(crate) fn open_auction<'py>(
+    py: Python<'py>,
+    slots: SlotColumns<'py>,
+    bids: Bids<'py>,
     rules: RulesInput,
-) -> PyResult<Bound<'_, PyList>> {
-    let Auction { entrants, rules, .. } = Auction::read(&slots, bids, &rules)?;
+) -> PyResult<Bound<'py, PyList>> {
+    let Auction { entrants, rules, .. } = Auction::read(&slots, &bids, &rules)?;
     let seen = visible(&entrants, &rules);
     let bidders = PyList::empty(py);
     for (at, entrant) in entrants.iter().enumerate() {
@@ -216,26 +238,50 @@ struct Outside {
     gpus: u32,
 }
 
-fn entrant(bid: BidInput, topology: &Topology, outside: Outside) -> PyResult<Entrant> {
-    let bidder = match (bid.rows, bid.state) {
-        (Some(rows), None) => {
-            let rows = rows.into_iter().map(|(counts, rho)| {
-                Ok(TableRow { bundle: bundle(&counts, topology)?, log_v: log_v(rho) })
-            });
-            let log_v_empty = log_v(bid.rho_empty.unwrap_or(f64::INFINITY));
-            let rows = rows.collect::<PyResult<_>>()?;
-            Bidder::Table(Table { log_v_empty, rows, held: Bundle::new() })
+impl Bids<'_> {
+    fn read(&self, topology: &Topology, outside: Outside) -> PyResult<Vec<Entrant>> {
+        let count = self.entrants.len();
+        let (of_bid, slots) = (self.held.as_slice()?, self.held_slots.as_slice()?);
+        let gpus = self.held_gpus.as_slice()?;
+        let all = of_bid.iter().map(|slots| *slots as usize).sum::<usize>();
+        if [of_bid.len(), self.speeds.len()] != [count; 2] || [slots.len(), gpus.len()] != [all; 2]
+        {
+            return Err(ScenarioError::new_err("columns of bids differ in length"));
         }
-        (None, Some(state)) => Bidder::App(app_state(&state, bid.rho_empty, topology, outside)?),
-        _ => return Err(ScenarioError::new_err("a bid has either rows or a state")),
-    };
-    let rank = (-bidder.log_v_empty(), 0.0);
-    Ok(Entrant { bidder, rank })
+        let mut held = slots.iter().copied().zip(gpus.iter().copied());
+        let mut entrants = Vec::with_capacity(count);
+        for ((bid, speeds), slots) in self.entrants.iter().zip(&self.speeds).zip(of_bid) {
+            let counts: Counts = held.by_ref().take(*slots as usize).collect();
+            let bidder = match bid {
+                BidInput::App(state) => {
+                    Bidder::App(app_state(state, speeds, &counts, topology, outside)?)
+                }
+                BidInput::Table(rho_empty, rows) => {
+                    Bidder::Table(table(*rho_empty, rows, topology)?)
+                }
+            };
+            let rank = (-bidder.log_v_empty(), 0.0);
+            entrants.push(Entrant { bidder, rank });
+        }
+        Ok(entrants)
+    }
+}
+
+fn table(rho_empty: Option<f64>, rows: &[(Counts, f64)], topology: &Topology) -> PyResult<Table> {
+    let rows = rows.iter().map(|(counts, rho)| {
+        Ok(TableRow { bundle: bundle(counts, topology)?, log_v: log_v(*rho) })
+    });
+    Ok(Table {
+        log_v_empty: log_v(rho_empty.unwrap_or(f64::INFINITY)),
+        rows: rows.collect::<PyResult<_>>()?,
+        held: Bundle::new(),
+    })
 }
 
 fn app_state(
     input: &StateInput,
-    rho_empty: Option<f64>,
+    speeds: &[f64],
+    held: &Counts,
     topology: &Topology,
     outside: Outside,
 ) -> PyResult<AppState> {
@@ -243,26 +289,24 @@ fn app_state(
     let profile = Profile::new(input.slowdowns).map_err(|error| core_error(&error))?;
     let profile = profile.with_scaling(scaling);
     let number = input.jobs.max(1);
-    let each = input.work_left_s / f64::from(number);
-    let job = Job::waiting(input.gang_size, input.max_gpus / number, each, profile)
-        .with_speeds(Speeds::new(&input.speeds, input.mixes));
+    let fastest = speeds.iter().copied().fold(0.0, f64::max);
+    let work_left_s = input.work_left_s / if fastest > 0.0 { fastest } else { 1.0 };
+    let (gang, max) = (input.gang_size, input.max_gpus / number);
+    let job = Job::waiting(gang, max, work_left_s / f64::from(number), profile)
+        .with_speeds(Speeds::new(speeds, input.mixes_types));
     let mut app =
         AppState::new(input.elapsed_s, input.t_id_s, Stopping::All, vec![job; number as usize]);
-    let (gang, max) = (input.gang_size, input.max_gpus / number);
-    let held = divide(&bundle(&input.held, topology)?, gang, max, number);
+    let held = divide(&bundle(held, topology)?, gang, max, number);
     for (job, held) in held.iter().enumerate() {
         app.hold(job, held);
     }
-    app.rho_empty = rho_empty.filter(|rho| rho.is_finite());
-    if rho_empty.is_none() {
-        let context = OutsideContext {
-            lease_s: outside.lease_s,
-            gpus: f64::from(outside.gpus),
-            n_avg: input.n_avg,
-            last: None,
-        };
-        app.rho_empty = outside.option.rho_empty(&app, topology, context);
-    }
+    let context = OutsideContext {
+        lease_s: outside.lease_s,
+        gpus: f64::from(outside.gpus),
+        n_avg: input.n_avg,
+        last: None,
+    };
+    app.rho_empty = outside.option.rho_empty(&app, topology, context);
     Ok(app)
 }
 

@@ -12,6 +12,7 @@ mod memory;
 mod names;
 mod policy;
 mod simulate;
+mod slots;
 mod watch;
 mod workload;
 
@@ -30,6 +31,8 @@ mod _core {
     use crate::policy::PolicyOffer;
     #[pymodule_export]
     use crate::simulate::{build_info, simulate};
+    #[pymodule_export]
+    use crate::slots::number_slots;
     #[pymodule_export]
     use crate::watch::watch_auctions;
     #[pymodule_export]

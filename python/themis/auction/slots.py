@@ -1,0 +1,77 @@
+"""Slots of an auction: what may name one, and their numbers in the order of the core."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from themis import _core
+from themis.auction.rules import check_label, is_label
+from themis.errors import ScenarioError
+
+__all__ = ["Label", "Numbering", "SlotKey", "check_slot"]
+
+Label = int | str
+SlotKey = tuple[Label, Label, Label]
+"""(rack, machine, slot): whole numbers or text."""
+
+
+def check_slot(where: str, key: object) -> None:
+    """Refuse what is no (rack, machine, slot).
+
+    Raises
+    ------
+    ScenarioError
+        It has another shape, or a label is neither a whole number nor text.
+    """
+    if not isinstance(key, tuple) or len(key) != 3:  # noqa: PLR2004 - rack, machine, slot
+        raise ScenarioError(f"{where}: slot is {key!r}: expected (rack, machine, slot)")
+    if not all(map(is_label, key)):
+        for name, label in zip(("rack", "machine", "slot"), key, strict=True):
+            check_label(f"{where}: {name}", label)
+
+
+@dataclass(frozen=True)
+class Numbering:
+    """Numbers of slots, in the order of rack, machine and slot, whole numbers before text.
+
+    Parameters
+    ----------
+    keys
+        The slots, by number.
+    number
+        The number of each slot as it was named: uint32, shape (named,).
+    rack, machine
+        Numbers of the rack and the machine of each slot of `keys`: uint32, shape (slots,).
+    """
+
+    keys: Sequence[SlotKey]
+    number: npt.NDArray[np.uint32]
+    rack: npt.NDArray[np.uint32]
+    machine: npt.NDArray[np.uint32]
+
+    @classmethod
+    def of(cls, named: Sequence[SlotKey], where: Callable[[int], str]) -> Numbering:
+        """Return the numbers of slots, of which some may be named more than once.
+
+        Parameters
+        ----------
+        named
+            The slots.
+        where
+            Where one of them was named, by its position, for messages.
+
+        Raises
+        ------
+        ScenarioError
+            A machine is in two racks, or labels that differ read the same (1 and "1").
+        """
+        found = _core.number_slots(named)
+        if found["clash"] is not None:
+            at, words = found["clash"]
+            raise ScenarioError(f"{where(at)}: {words}")
+        keys = [named[at] for at in found["first"].tolist()]
+        return cls(keys, found["number"], found["rack"], found["machine"])
