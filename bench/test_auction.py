@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import time
@@ -84,7 +85,7 @@ def document(auction: Auction) -> dict[str, Any]:
     keys = ("rack", "machine", "slot", "gpus")
     bids = [
         {
-            **{name: value for name, value in vars(app).items() if not name.startswith("_")},
+            **{field.name: getattr(app, field.name) for field in dataclasses.fields(app)},
             "held": [dict(zip(keys, (*key, n), strict=True)) for key, n in app.held.items()],
             "profile": app.profile if isinstance(app.profile, str) else list(app.profile),
         }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import pickle
 from dataclasses import replace
 from typing import Any
 
@@ -296,3 +297,22 @@ def test_more_than_is_on_offer_loses_and_is_explained() -> None:
 def test_an_outcome_in_one_line() -> None:
     outcome = clear_auction(ONE_MACHINE, [app("a"), replace(app("b"), max_gpus=1)], "none")
     assert repr(outcome).startswith("AuctionOutcome(2 apps, 2 winners, 4 GPUs granted, 0 left over")
+
+
+FRAMES = ("allocation", "payments", "leftovers", "bids", "winners", "reasons")
+
+
+def test_frames_are_made_when_first_read_and_stay() -> None:
+    held: dict[SlotKey, int] = {(5, 5, 0): 1}
+    everything = Bid("b", None, [([4], 1.0)])
+    outcome = clear_auction(ONE_MACHINE, [app("a", held=held), everything], "none")
+    sent = pickle.loads(pickle.dumps(outcome))  # noqa: S301 - our own
+    held[5, 5, 0] = 4  # from now on it holds all that it can use
+    assert not vars(outcome).keys() & set(FRAMES)
+    for name in FRAMES:
+        frame = getattr(outcome, name)
+        assert frame.equals(getattr(sent, name))
+        assert getattr(outcome, name) is frame
+    assert reasons(outcome) == {"a": "outbid", "b": "won"}
+    assert "outbid" in dict(outcome.reasons.select("app_id", "explanation").iter_rows())["a"]
+    assert vars(outcome).keys() >= set(FRAMES)

@@ -38,8 +38,7 @@ class Entrant(NamedTuple):
             return bid
         if isinstance(bid, Bid):
             return cls(bid.app_id, explicit=True)
-        held = sum(bid.held.values())
-        return cls(bid.app_id, held=held, gang_size=bid.gang_size, max_gpus=bid.max_gpus)
+        return cls(bid.app_id, held=bid.held_gpus, gang_size=bid.gang_size, max_gpus=bid.max_gpus)
 
 
 class _Fate(NamedTuple):
