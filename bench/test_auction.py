@@ -25,7 +25,7 @@ from bench.core_calls import clear, least_cpu_s
 from click.testing import CliRunner
 
 import themis
-from themis import AppState, Bid, Offer
+from themis import AppState, AuctionOutcome, Bid, Offer
 from themis.cli.root import cli
 
 if TYPE_CHECKING:
@@ -41,17 +41,19 @@ ROWS_A_BID = 24
 @pytest.mark.parametrize("percent", PERCENT)
 @pytest.mark.parametrize("size", ALL_SIZES, ids=lambda size: f"{size[0]}/{size[1]}")
 def test_round(meter: Meter, style: Style, percent: int, size: tuple[int, int]) -> None:
-    """A whole round through Python; beside it the share of the compiled core."""
+    """A whole round through Python, every frame read; beside it without, and the core alone."""
     gpus, apps = size
     auction = draw_auction(gpus, apps, percent, style)
     assert_plausible(auction)
     family = f"clear {style}, {percent} % on offer"
     outcome, call = clear(auction)
-    meter.time(family, "GPUs", gpus, lambda: clear(auction), rounds=rounds(gpus))
+    meter.time(family, "GPUs", gpus, lambda: read(clear(auction)[0]), rounds=rounds(gpus))
     granted = int(outcome.allocation.get_column("gpus").sum())
     unused = int(outcome.leftovers.get_column("gpus").sum())
     assert granted + unused == sum(auction.offer.gpus)
     assert outcome.gap >= 0
+    unread_s = least_cpu_s(lambda: clear(auction), rounds(gpus))
+    meter.growth.add(f"{family}, no frame read", "GPUs", gpus, unread_s)
     core_s = least_cpu_s(call, rounds(gpus))
     meter.growth.add(f"{family}, core alone", "GPUs", gpus, core_s)
     meter.note(
@@ -60,8 +62,15 @@ def test_round(meter: Meter, style: Style, percent: int, size: tuple[int, int]) 
         winners=outcome.winners.height,
         gap_percent=100 * outcome.gap,
         gap_log=outcome.gap_log,
+        unread_ms=1e3 * unread_s,
         core_ms=1e3 * core_s,
     )
+
+
+def read(outcome: AuctionOutcome) -> None:
+    """Have every frame made."""
+    for name in ("allocation", "payments", "leftovers", "bids", "winners", "reasons"):
+        assert getattr(outcome, name).width
 
 
 @pytest.mark.parametrize("size", ALL_SIZES, ids=lambda size: f"{size[0]}/{size[1]}")

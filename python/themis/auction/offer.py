@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from themis.auction.rules import MOST_GPUS, check_label, check_whole, is_whole
-from themis.auction.slots import Label, Numbering, SlotKey, check_slot
+from themis.auction.slots import Label, Numbering, SlotKey, check_slots
 from themis.errors import ScenarioError
 
 __all__ = ["Counts", "Offer", "check_gpu_types", "is_list"]
@@ -43,8 +43,8 @@ class Offer:
             raise ScenarioError("offer: no slot: expected one or more (rack, machine, slot)")
         if len(self.slots) != len(self.gpus):
             raise ScenarioError(f"offer: {len(self.slots)} slots, but {len(self.gpus)} counts")
-        for at, (key, gpus) in enumerate(zip(self.slots, self.gpus, strict=True)):
-            check_slot(f"offer[{at}]", key)
+        check_slots(self.slots, "offer[{}]".format)
+        for key, gpus in zip(self.slots, self.gpus, strict=True):
             if not is_whole(gpus, 0, _MOST_MACHINE_GPUS):
                 where = f"offer: slot {key}: gpus"
                 check_whole(where, gpus, least=0, most=_MOST_MACHINE_GPUS)
@@ -96,8 +96,8 @@ class Offer:
         for at, row in enumerate(rows):
             if len(row) != 4:  # noqa: PLR2004 - rack, machine, slot, GPUs
                 raise ScenarioError(f"offer[{at}] is {row!r}: expected rack, machine, slot, GPUs")
-        keys = tuple((row[0], row[1], row[2]) for row in rows)
-        return cls(keys, tuple(row[3] for row in rows))
+        racks, machines, numbers, gpus = zip(*rows, strict=True) if rows else ((), (), (), ())
+        return cls(tuple(zip(racks, machines, numbers, strict=True)), gpus)
 
     def wanted(self, counts: Counts, where: str) -> list[tuple[SlotKey, int]]:
         """Return the slots that a row of a bid asks for, and how many GPUs of each.

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +14,7 @@ from themis import _core
 from themis.auction.rules import check_label, is_label
 from themis.errors import ScenarioError
 
-__all__ = ["Label", "Numbering", "SlotKey", "check_slot"]
+__all__ = ["Label", "Numbering", "SlotKey", "check_slot", "check_slots"]
 
 Label = int | str
 SlotKey = tuple[Label, Label, Label]
@@ -32,6 +34,27 @@ def check_slot(where: str, key: object) -> None:
     if not all(map(is_label, key)):
         for name, label in zip(("rack", "machine", "slot"), key, strict=True):
             check_label(f"{where}: {name}", label)
+
+
+def check_slots(keys: Sequence[object], where: Callable[[int], str]) -> None:
+    """Refuse what is no (rack, machine, slot); `where` one stands, by its position.
+
+    Raises
+    ------
+    ScenarioError
+        As :func:`check_slot`, of the first.
+    """
+    if not _are_plain(keys):
+        for at, key in enumerate(keys):
+            check_slot(where(at), key)
+
+
+def _are_plain(keys: Sequence[Any]) -> bool:
+    """Whether all are slots with labels of no type but Python's own two, as most are: fast."""
+    if set(map(type, keys)) - {tuple} or set(map(len, keys)) - {3}:
+        return False
+    labels = list(itertools.chain.from_iterable(keys))
+    return not set(map(type, labels)) - {int, str} and all(map(is_label, set(labels)))
 
 
 @dataclass(frozen=True)
