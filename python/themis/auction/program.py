@@ -13,7 +13,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from themis.auction.bids import AppState
@@ -235,6 +235,9 @@ def build_program(
 
 
 def _add_app(program: Program, at: int, app: AppState, fact: Mapping[str, Any]) -> None:
+    fastest = max(fact["speeds"]) or 1.0
+    app = replace(app, work_left_s=app.work_left_s / fastest)  # rates are those of its fastest type
+    fact = {**fact, "speeds": [speed / fastest for speed in fact["speeds"]]}
     groups: dict[tuple[tuple[int, int], ...], list[int]] = {}
     for job, held in enumerate(fact["held"]):
         groups.setdefault(tuple(held), []).append(job)
