@@ -228,8 +228,8 @@ def _app_id(value: object) -> None:
     check_label("app_id", value)
 
 
-def check_bids(offer: Offer, bids: object) -> None:
-    """Refuse what is no list of bids, apps that bid twice, and rows that ask for unknown slots.
+def check_bids(bids: object) -> None:
+    """Refuse what is no list of bids, and apps that bid twice.
 
     Raises
     ------
@@ -247,9 +247,6 @@ def check_bids(offer: Offer, bids: object) -> None:
                 f"bids[{at}]: app {bid.app_id!r} bids twice: "
                 f"expected once, and bids[{seen[bid.app_id]}] is its"
             )
-        if isinstance(bid, Bid):
-            for row, (counts, _) in enumerate(bid.rows):
-                offer.wanted(counts, f"bids[{at}]: app {bid.app_id!r}: rows[{row}]")
 
 
 def number_slots(offer: Offer, bids: Sequence[Bid | AppState]) -> Numbering:

@@ -88,7 +88,7 @@ def clear_auction(  # noqa: PLR0913 - the contract's signature, and the rules by
     check_rules(given)
     check_gpu_types(gpu_types)
     slots = _offer(offer)
-    check_bids(slots, bids)
+    check_bids(bids)
     ordered = sorted(bids, key=_tie_order)
     numbering = number_slots(slots, ordered)
     core_slots, types = _core_slots(slots, numbering, gpu_types or {})
@@ -195,6 +195,6 @@ def _core_rows(
     """Return the rows of a table: (slot number, GPUs) pairs, and rho."""
     rows = []
     for at, (counts, rho) in enumerate(bid.rows):
-        wanted = offer.wanted(counts, f"bid of app {bid.app_id!r}: rows[{at}]")
-        rows.append(([(number[offer.positions[key]], gpus) for key, gpus in wanted], float(rho)))
+        wanted = offer.places_wanted(counts, f"app {bid.app_id!r}: rows[{at}]")
+        rows.append(([(number[slot], gpus) for slot, gpus in wanted], float(rho)))
     return rows

@@ -104,7 +104,10 @@ def _request(document: object) -> AuctionRequest:
     rules = {name: value for name, value in table.items() if name not in ("offer", "bids")}
     check_rules(rules)
     check_gpu_types(rules.get("gpu_types"))
-    check_bids(offer, bids)
+    check_bids(bids)
+    for at, bid in enumerate(bids):
+        for row, (counts, _) in enumerate(bid.rows if isinstance(bid, Bid) else ()):
+            offer.wanted(counts, f"bids[{at}]: app {bid.app_id!r}: rows[{row}]")
     number_slots(offer, bids)
     return AuctionRequest(offer, bids, rules)
 

@@ -110,11 +110,21 @@ class Offer:
             The offer has no such slot, there are too many or too few counts, or one is no whole
             number from 0; `where` says whose they are.
         """
+        return [(self.slots[at], gpus) for at, gpus in self.places_wanted(counts, where)]
+
+    def places_wanted(self, counts: Counts, where: str) -> list[tuple[int, int]]:
+        """Return the same with where the slots stand.
+
+        Raises
+        ------
+        ScenarioError
+            As :meth:`wanted`.
+        """
         if isinstance(counts, Mapping):
-            rows = list(counts.items())
             for key in counts:
                 if key not in self.positions:
                     raise ScenarioError(f"{where}: slot {key} is not in the offer")
+            rows = [(self.positions[key], gpus) for key, gpus in counts.items()]
         elif not is_list(counts):
             raise ScenarioError(f"{where}: counts are {counts!r}: expected one a slot of the offer")
         elif len(counts) != len(self.slots):
@@ -123,11 +133,12 @@ class Offer:
                 f"{len(self.slots)}"
             )
         else:
-            rows = list(zip(self.slots, counts, strict=True))
-        for key, gpus in rows:
+            plain = set(map(type, counts)) == {int}  # then what is 0 needs no look
+            rows = [(at, gpus) for at, gpus in enumerate(counts) if gpus or not plain]
+        for at, gpus in rows:
             if not is_whole(gpus, 0, MOST_GPUS):
-                check_whole(f"{where}: count at slot {key}", gpus, least=0)
-        return [(key, gpus) for key, gpus in rows if gpus]
+                check_whole(f"{where}: count at slot {self.slots[at]}", gpus, least=0)
+        return [(at, gpus) for at, gpus in rows if gpus]
 
 
 Counts = Sequence[int] | Mapping[SlotKey, int]

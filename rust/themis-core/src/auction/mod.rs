@@ -13,7 +13,6 @@ mod descent;
 mod detours;
 mod dual;
 mod entrants;
-mod exact;
 mod exchange;
 mod favourite;
 mod few;
@@ -34,6 +33,7 @@ mod search;
 mod solution;
 mod solver;
 mod sweep;
+mod tables;
 mod winners;
 mod without;
 

@@ -50,6 +50,10 @@ pub(super) fn hidden_payments(
             let without = few.without_each((offer, bids, solution), &with);
             with.iter().zip(without).map(|((_, with), without)| with - without).collect()
         }
+        Without::Tables(mut tables) => {
+            let without = tables.without_each(&winners);
+            winners.iter().zip(without).map(|(at, without)| others(at) - without).collect()
+        }
         Without::Again => {
             let again = |winner: &usize| {
                 others(winner) - solver.solve_without(offer, chunks, bids, *winner)

@@ -8,7 +8,7 @@
 //! 6. With few bidders, a search ([`super::few`]) goes on from there, and exchanges
 //!    ([`super::exchange`]) where an offer has limits that the search does not know.
 //!
-//! Auctions of explicit tables are searched exactly instead ([`super::exact`]).
+//! Auctions of explicit tables have a search of their own instead ([`super::tables`]).
 
 use super::dual::{self, Dual};
 use super::few::Few;
@@ -16,7 +16,8 @@ use super::greedy::Greedy;
 use super::knapsack::Table;
 use super::placing::place;
 use super::solution::Solution;
-use super::{Bid, FEW, exact, exchange};
+use super::tables::{self, Tables};
+use super::{Bid, FEW, exchange};
 use crate::cluster::{Chunks, FreeSet};
 
 /// Bidders up to which greedy runs first. With more, the prices alone come closer.
@@ -44,6 +45,8 @@ pub(super) enum Without {
     Again,
     /// The knapsack's table.
     Table(Table),
+    /// A search that goes on from that for the allocation of tables.
+    Tables(Box<Tables>),
     /// A search that goes on from that for the allocation, if there was one.
     Search(Option<Box<Few>>),
 }
@@ -52,9 +55,9 @@ pub(super) enum Without {
 pub(super) fn solve(offer: &FreeSet, chunks: &Chunks, bids: &[Bid<'_>], thrift: u32) -> Solved {
     let explicit = bids.iter().all(|bid| bid.bidder.is_table());
     if explicit {
-        let solution = exact::improve(offer, bids, Greedy::new(offer, bids).fill());
+        let (solution, tables) = tables::solve(offer, bids, &Greedy::new(offer, bids).fill());
         let dual = dual::minimise(offer, chunks, bids, Some(solution.objective()));
-        return Solved { solution, dual, without: Without::Again };
+        return Solved { solution, dual, without: Without::Tables(tables) };
     }
     let first = (bids.len() <= GREEDY_FIRST).then(|| Greedy::new(offer, bids).fill());
     let dual = dual::minimise(offer, chunks, bids, first.as_ref().map(Solution::objective));

@@ -111,7 +111,7 @@ impl Few {
             self.sweep_each(open, objective, left / A_STEP, &mut sums);
         } else {
             for Open { at, known, bound, .. } in open {
-                sums[at] = guess(known, bound, self.value - objective);
+                sums[at] = guess(known, bound, self.value - objective, (TRUST, SHARE));
             }
         }
         sums
@@ -171,7 +171,7 @@ impl Few {
         let all = open.len();
         for (swept, (open, priced)) in open.iter().enumerate() {
             if open.unknown() < KNOWN {
-                sums[open.at] = guess(open.known, open.bound, gap);
+                sums[open.at] = guess(open.known, open.bound, gap, (TRUST, SHARE));
                 continue;
             }
             let share = left / (all - swept) as u32;
@@ -206,7 +206,7 @@ impl Few {
         if bound <= objective {
             return (objective, left);
         }
-        (guess(objective, bound, gap), left)
+        (guess(objective, bound, gap, (TRUST, SHARE)), left)
     }
 }
 
@@ -216,9 +216,10 @@ fn suffices(steps: u32, winners: usize) -> bool {
 }
 
 /// What the best sum should be, of which this much was found, by how much a bound exceeds what was
-/// found with everybody.
-fn guess(found: f64, bound: f64, gap: f64) -> f64 {
-    found + TRUST * (bound - SHARE * gap - found).max(0.0)
+/// found with everybody: it is trusted to lie so far from what was found to the bound less a share of
+/// that gap.
+pub(super) fn guess(found: f64, bound: f64, gap: f64, (trust, share): (f64, f64)) -> f64 {
+    found + trust * (bound - share * gap - found).max(0.0)
 }
 
 #[cfg(test)]
