@@ -20,8 +20,9 @@ use std::cmp::Reverse;
 use self::branch::{Answer, LEAST_GAIN, Task};
 use self::regions::{Deal, Priced};
 use self::rows::Rows;
-use super::Bid;
 use super::solution::Solution;
+use super::without::guess;
+use super::{Bid, FEW};
 use crate::cluster::FreeSet;
 
 /// Passes to find prices.
@@ -45,10 +46,10 @@ const PAYMENT: u32 = 300_000;
 const UNPROVEN: u32 = 8;
 /// Selections that are remembered.
 const REMEMBERED: usize = 128;
-/// Where the best sum without a winner is taken to lie between the best found and a bound, less a share
-/// of what the bound with everybody exceeds the allocation by.
-const TRUST: f64 = 0.5;
-const SHARE: f64 = 0.9;
+/// Where the best sum without a winner is taken to lie between the best found and a bound, less
+/// what the bound with everybody exceeds the allocation by.
+const TRUST: f64 = 0.6;
+const SHARE: f64 = 1.0;
 
 /// What is known of an auction of tables.
 #[derive(Debug)]
@@ -232,11 +233,139 @@ impl Tables {
             let (deal, _) = self.improved_without(winner, start, steps);
             known = known.max(deal.log_v());
         }
-        let Answer { log_v, bound, left, .. } = self.search(Some(winner), known, steps);
-        if left > 0 {
-            return log_v;
+        let mut bound = self.value - self.priced.surplus(winner, self.priced.order[winner][0]);
+        if self.best.len() <= FEW {
+            let answer = self.search(Some(winner), known, steps);
+            if answer.left > 0 {
+                return answer.log_v;
+            }
+            (known, bound) = (answer.log_v, bound.min(answer.bound));
         }
         let gap = self.value - self.log_v(&self.best, None);
-        super::without::guess(log_v, bound, gap, (TRUST, SHARE))
+        guess(known, bound, gap, (TRUST, SHARE))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::super::greedy::Greedy;
+    use super::super::{Bidder, Table, TableRow};
+    use super::*;
+    use crate::cluster::{Bundle, Chunks, MachineSpec, Topology, TypeSet};
+    use crate::ids::SlotId;
+
+    /// Six bidders with up to five rows each on four machines; by Lehmer's numbers.
+    fn draw(seed: u64) -> (FreeSet, Vec<Bidder>) {
+        let mut state = seed * 7_919 + 1;
+        let mut below = |limit: u64| {
+            state = state * 48_271 % 0x7fff_ffff;
+            (state % limit) as u32
+        };
+        let spec = MachineSpec { rack: 0, gpus: 4, slot_gpus: 4 };
+        let offer = FreeSet::full(Arc::new(Topology::new(&[spec; 4]).expect("valid")));
+        let bidders = (0..6).map(|_| {
+            let log_v_empty = -f64::from(below(300)) / 100.0;
+            let rows = (0..=below(5)).map(|_| {
+                let bundle: Bundle =
+                    (0..=below(2)).map(|_| (SlotId(below(4)), 1 + below(3))).collect();
+                let gain = f64::from(bundle.gpus() * (20 + below(60))) / 100.0;
+                TableRow { bundle, log_v: log_v_empty + gain.ln_1p() }
+            });
+            Bidder::Table(Table { log_v_empty, rows: rows.collect(), held: Bundle::new() })
+        });
+        let bidders = bidders.collect();
+        (offer, bidders)
+    }
+
+    fn with_bids(seed: u64, then: impl FnOnce(&FreeSet, &[Bid<'_>])) {
+        let (offer, bidders) = draw(seed);
+        let chunks = Chunks::of(&offer, &[], &[TypeSet::ALL]);
+        let bid = |bidder| Bid::none(bidder, offer.topology()).on(&offer, &chunks, false);
+        let bids: Vec<Bid<'_>> = bidders.iter().map(bid).collect();
+        then(&offer, &bids);
+    }
+
+    /// The best sum of log V without a bidder, all ways tried.
+    fn best(rows: &Rows, out: Option<usize>) -> f64 {
+        fn from(rows: &Rows, at: usize, free: &mut Vec<u32>, out: Option<usize>) -> f64 {
+            let Some(ways) = rows.ways.get(at) else { return 0.0 };
+            if Some(at) == out {
+                return from(rows, at + 1, free, out);
+            }
+            let mut best = f64::NEG_INFINITY;
+            for way in ways {
+                if !rows.fits(way, free) {
+                    continue;
+                }
+                rows.uses(way).iter().for_each(|(slot, gpus)| free[*slot as usize] -= *gpus);
+                best = best.max(way.log_v + from(rows, at + 1, free, out));
+                rows.uses(way).iter().for_each(|(slot, gpus)| free[*slot as usize] += *gpus);
+            }
+            best
+        }
+        from(rows, 0, &mut rows.offer.clone(), out)
+    }
+
+    #[test]
+    fn allocations_and_payments_are_those_of_trying_everything() {
+        for seed in 0..200 {
+            with_bids(seed, |offer, bids| {
+                let greedy = Greedy::new(offer, bids).fill();
+                let (solution, mut tables) = solve(offer, bids, &greedy);
+                let most = best(&tables.priced.rows, None);
+                assert!((solution.objective() - most).abs() < 1e-9, "seed {seed}");
+                assert!(tables.proven && tables.value >= most - 1e-9, "seed {seed}");
+                let all: Vec<usize> = (0..bids.len()).collect();
+                for (out, sum) in tables.without_each(&all).into_iter().enumerate() {
+                    let most = best(&tables.priced.rows, Some(out));
+                    assert!((sum - most).abs() < 1e-9, "seed {seed}: without {out}");
+                }
+            });
+        }
+    }
+
+    #[test]
+    fn regions_and_detours_from_nothing_come_close_and_give_nothing_twice() {
+        let (mut by_regions, mut by_detours) = (0, 0);
+        for seed in 0..200 {
+            with_bids(seed, |offer, bids| {
+                let (_, mut tables) = solve(offer, bids, &Solution::nothing(bids));
+                let most = best(&tables.priced.rows, None);
+                let nothing = vec![0; bids.len()];
+                let mut deal = Deal::new(&tables.priced, &nothing, None);
+                let left = deal.improve(&[], NEAR);
+                assert!(left > 0 && deal.log_v() <= most + 1e-9, "seed {seed}");
+                by_regions += u32::from(deal.log_v() > most - 1e-9);
+                (tables.best, tables.known) = (nothing.clone(), vec![nothing]);
+                tables.tried.iter_mut().for_each(Vec::clear);
+                tables.make_detours();
+                for ways in &tables.known {
+                    let found = Rows::solution(offer, bids, ways).objective();
+                    assert!((found - tables.log_v(ways, None)).abs() < 1e-9, "seed {seed}");
+                }
+                by_detours += u32::from(tables.log_v(&tables.best, None) > most - 1e-9);
+            });
+        }
+        assert!(by_regions > 190 && by_detours > 190, "{by_regions} {by_detours}");
+    }
+
+    #[test]
+    fn few_steps_leave_a_bound() {
+        for seed in 0..50 {
+            with_bids(seed, |offer, bids| {
+                let (_, tables) = solve(offer, bids, &Solution::nothing(bids));
+                let most = best(&tables.priced.rows, None);
+                for steps in [0, 40, 400] {
+                    let known = tables.log_v(&vec![0; bids.len()], None);
+                    let answer = tables.search(None, known, steps);
+                    assert!(answer.bound >= most - 1e-9, "seed {seed}");
+                    assert!(answer.log_v <= most + 1e-9, "seed {seed}");
+                    let exact = (answer.log_v - most).abs() < 1e-9;
+                    assert!(answer.left == 0 || exact, "seed {seed}");
+                }
+            });
+        }
     }
 }

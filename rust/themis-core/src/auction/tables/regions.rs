@@ -49,13 +49,15 @@ impl Priced {
         Self { rows, prices, order, favoured }
     }
 
+    /// What a way is worth to a bidder above its price.
+    pub(super) fn surplus(&self, bidder: usize, way: u32) -> f64 {
+        let way = &self.rows.ways[bidder][way as usize];
+        way.log_v - self.rows.cost(way, &self.prices)
+    }
+
     /// What a bidder gives up by this way rather than its best.
     fn loss(&self, bidder: usize, way: u32) -> f64 {
-        let surplus = |way: u32| {
-            let way = &self.rows.ways[bidder][way as usize];
-            way.log_v - self.rows.cost(way, &self.prices)
-        };
-        surplus(self.order[bidder][0]) - surplus(way)
+        self.surplus(bidder, self.order[bidder][0]) - self.surplus(bidder, way)
     }
 }
 
