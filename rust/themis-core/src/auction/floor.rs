@@ -41,6 +41,8 @@ pub(super) struct Floor<'a> {
     /// least that was left in one.
     taken_back: SmallVec<[usize; 4]>,
     freed: Vec<u16>,
+    /// By room: whether it is among these.
+    is_freed: Vec<bool>,
     shortest: [u32; 4],
     /// What was done since.
     done: Vec<Done>,
@@ -71,6 +73,7 @@ impl<'a> Floor<'a> {
             in_the_way: vec![None; kinds],
             taken_back: SmallVec::new(),
             freed: Vec::new(),
+            is_freed: vec![false; rooms.all.len()],
             shortest: [PLENTY; 4],
             done: Vec::new(),
             looks: 0,
@@ -96,7 +99,9 @@ impl<'a> Floor<'a> {
             for part in *self.path(room) {
                 let level = self.rooms.all[usize::from(part)].level as usize;
                 self.shortest[level] = self.shortest[level].min(self.settled[usize::from(part)]);
-                if part != WHOLE && !self.freed.contains(&part) {
+                let is_freed = &mut self.is_freed[usize::from(part)];
+                if part != WHOLE && !*is_freed {
+                    *is_freed = true;
                     self.freed.push(part);
                 }
             }
@@ -104,7 +109,7 @@ impl<'a> Floor<'a> {
     }
 
     fn forget_freed(&mut self) {
-        self.freed.clear();
+        self.freed.drain(..).for_each(|part| self.is_freed[usize::from(part)] = false);
         self.shortest = [PLENTY; 4];
     }
 

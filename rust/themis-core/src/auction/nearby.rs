@@ -185,7 +185,7 @@ impl<'a> Nearby<'a> {
     fn chooses_again(&mut self, set: &Set) -> bool {
         self.floor.looks += A_GLANCE;
         let gpus = self.idle + set.iter().map(|bidder| self.choice(*bidder).gpus).sum::<u32>();
-        let mut set = set.clone();
+        let mut set = Set::from_slice(set);
         set.sort_by_key(|bidder| (Reverse(self.survey.of[*bidder].largest), *bidder));
         self.passes(self.survey.of[set[0]].all.len());
         if !self.survey.could_gain(&set, gpus) {
