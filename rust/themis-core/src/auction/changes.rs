@@ -9,7 +9,7 @@
 
 use smallvec::SmallVec;
 
-use super::menus::Choice;
+use super::menus::{self, Choice};
 use super::search::{LEAST_GAIN, Task};
 
 /// The part of what is left unused, beside GPUs, that a set may make use of: most of it nobody can.
@@ -94,14 +94,11 @@ impl Survey {
 
     /// Takes stock of these choices, which leave so many GPUs: for sets of up to `size`.
     pub(super) fn take(&mut self, task: &Task<'_>, choices: &[u32], idle: u32, size: usize) {
-        let Task { menus, ways, price, value, without, .. } = *task;
+        let Task { menus, ways, price, value, without, fixed, .. } = *task;
         let choice = |bidder: usize| &menus.of[bidder][choices[bidder] as usize];
         let others = || (0..choices.len()).filter(|bidder| Some(*bidder) != without);
         let gap = value - others().map(|bidder| choice(bidder).log_v).sum::<f64>();
-        let regret = |bidder: usize| {
-            let now = ways[bidder].1.iter().find(|way| way.choice == choices[bidder]);
-            now.map_or(gap, |way| way.regret)
-        };
+        let regret = |bidder: usize| menus::regret(&ways[bidder], choices[bidder]).unwrap_or(gap);
         let regrets: Vec<f64> = (0..choices.len()).map(regret).collect();
         let of_gpus = price * f64::from(idle);
         let unused = gap - others().map(|bidder| regrets[bidder]).sum::<f64>() - of_gpus;
@@ -111,7 +108,7 @@ impl Survey {
         most.sort_by(|a, b| b.total_cmp(a));
         let limit = self.limit + most.iter().take(size - 1).sum::<f64>();
         self.order.clear();
-        for bidder in others() {
+        for bidder in others().filter(|bidder| Some(*bidder) != fixed) {
             let now = choice(bidder);
             let changes = &mut self.of[bidder];
             let near = ways[bidder].1.iter().take_while(|way| way.regret - regrets[bidder] < limit);

@@ -3,12 +3,12 @@
 //! Prices of every room make the dual sharp ([`super::menus`]). Selections are tried in order of what
 //! they give up ([`super::search`]), as far as they pack ([`super::packing`]); where that does not come
 //! to its end soon, sweeps follow ([`super::sweep`]). Searches near what is known ([`super::nearby`])
-//! come first of all and after each sweep, and detours last ([`super::detours`]). Payments go on from
-//! there ([`super::without`]).
+//! come first of all and after each sweep, and larger changes last ([`super::large`]). Payments go on
+//! from there ([`super::without`]).
 //!
-//! Cost: [`STEPS`] at most, [`NEARBY_STEPS`] first and after each sweep, and those of detours, counted,
-//! never timed. Guarantee: not worse than what is known; where the steps suffice, the best selection of
-//! the patterns bid.
+//! Cost: [`STEPS`] at most, [`NEARBY_STEPS`] first and after each sweep, and those of larger changes,
+//! counted, never timed. Guarantee: not worse than what is known; where the steps suffice, the best
+//! selection of the patterns bid.
 
 use std::cmp::Reverse;
 
@@ -30,9 +30,11 @@ use crate::cluster::{Chunks, FreeSet, Locality, fit, fit_in};
 /// [`FULL_EFFORT`] bidders steps take longer, and there are fewer.
 const STEPS: u32 = 40_000;
 pub(super) const FULL_EFFORT: u32 = 24;
-/// Sweeps that share them; steps of a search near what is known, of half as long.
+/// Sweeps that share them.
 const SWEEPS: u32 = 2;
+/// Steps of a search near what is known, of which so many take as long as one of another.
 const NEARBY_STEPS: u32 = 20_000;
+pub(super) const A_STEP: u32 = 2;
 /// The first of so many parts of the steps are searched before sweeps: easy auctions need none.
 const FIRST_PARTS: u32 = 8;
 /// Choices times GPUs beyond which an auction is too large: a search begins with a table of as many.
@@ -100,8 +102,9 @@ impl Few {
         let steps = self.effort(STEPS, FULL_EFFORT) / thrift;
         let easy = steps / FIRST_PARTS;
         let auction = (offer, chunks, bids);
-        let (mut best, mut found) =
-            (self.improve_nearby(auction, known, First::Gains, NEARBY_STEPS / thrift), None);
+        let nearby = NEARBY_STEPS / thrift;
+        let (mut best, mut settled) = self.improve_nearby(auction, known, First::Gains, nearby);
+        let mut found = None;
         for round in 0..=SWEEPS {
             let known = self.value - self.gap;
             let (answer, bound) = if round == 0 {
@@ -127,25 +130,30 @@ impl Few {
             if self.proven {
                 return best;
             }
-            let first = if round == 1 { First::Sets } else { First::Gains };
-            best = self.improve_nearby(auction, best, first, NEARBY_STEPS / thrift);
+            if best.objective() > settled {
+                let first = if round == 1 { First::Sets } else { First::Gains };
+                (best, settled) = self.improve_nearby(auction, best, first, nearby);
+            }
         }
-        self.improve_by_detours(auction, best, thrift)
+        self.improve_by_large_changes(auction, best, thrift)
     }
 
-    /// The better of an allocation and what a search from it on finds.
+    /// The better of an allocation and what a search from it on finds, and the sum of log V from which
+    /// on it finds nothing more.
     fn improve_nearby(
         &mut self,
         auction: Auction<'_>,
         known: Solution,
         first: First,
         steps: u32,
-    ) -> Solution {
+    ) -> (Solution, f64) {
         let (offer, _, bids) = auction;
         let start = Packed::of(&self.menus, offer.topology(), bids, &known);
         let (task, ..) = self.task(None, known.objective(), 0.0, steps);
-        let (packed, ..) = nearby::improve(&task, start, first);
-        self.or_packed(auction, known, &packed)
+        let (packed, _, left) = nearby::improve(&task, start, first);
+        let best = self.or_packed(auction, known, &packed);
+        let settled = if left > 0 { best.objective() } else { f64::NEG_INFINITY };
+        (best, settled)
     }
 
     /// The better of an allocation and a selection that packs.
@@ -223,7 +231,11 @@ impl Few {
         let Self { menus, ways, prices, gpus, packings, urgent, .. } = self;
         let (price, gpus) = (prices[0], *gpus);
         let value = self.value - without.map_or(0.0, |bidder| ways[bidder].0);
-        (Task { menus, ways, price, value, without, known, first, gpus, steps }, packings, urgent)
+        (
+            Task { menus, ways, price, value, without, fixed: None, known, first, gpus, steps },
+            packings,
+            urgent,
+        )
     }
 
     /// The GPUs of a selection in the rooms of its packing, inner rooms first; `None` where the offer

@@ -42,6 +42,11 @@ pub(super) struct Way {
 /// least first.
 pub(super) type Ways = (f64, Vec<Way>);
 
+/// What a choice gives up, if it is among the ways of its bidder.
+pub(super) fn regret(ways: &Ways, choice: u32) -> Option<f64> {
+    ways.1.iter().find(|way| way.choice == choice).map(|way| way.regret)
+}
+
 /// The choices of every bidder.
 #[derive(Debug)]
 pub(super) struct Menus {

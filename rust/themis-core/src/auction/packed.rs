@@ -45,9 +45,29 @@ impl Packed {
         packed
     }
 
+    /// Gives bidders the rooms of their asks in a packing; `None` where it is not one of them all.
+    pub(super) fn lay(mut self, menus: &Menus, mut packing: Packing) -> Option<Self> {
+        for bidder in 0..self.choices.len() {
+            let asks = self.choice(menus, bidder).asks.iter();
+            let bound = asks.filter(|(kind, _)| menus.rooms.is_bound(*kind));
+            let kinds = bound.flat_map(|(kind, count)| (0..*count).map(|_| *kind));
+            let room = |kind: u16| {
+                let at = packing.iter().position(|(other, _)| *other == kind)?;
+                Some(packing.swap_remove(at))
+            };
+            self.places[bidder] = kinds.map(room).collect::<Option<_>>()?;
+        }
+        Some(self)
+    }
+
     /// The choice of a bidder.
     pub(super) fn choice<'a>(&self, menus: &'a Menus, bidder: usize) -> &'a Choice {
         &menus.of[bidder][self.choices[bidder] as usize]
+    }
+
+    /// log V of what a bidder has, above that of nothing.
+    pub(super) fn worth(&self, menus: &Menus, bidder: usize) -> f64 {
+        self.choice(menus, bidder).log_v - menus.of[bidder][0].log_v
     }
 
     /// The sum of log V of all but one bidder.

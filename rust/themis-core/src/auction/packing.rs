@@ -101,6 +101,37 @@ impl Packings {
         &self.found[number as usize]
     }
 
+    /// The number of a packing that is known from elsewhere.
+    pub(super) fn of(&mut self, rooms: &Rooms, packing: Packing) -> u32 {
+        let marks = packing.iter().map(|(kind, _)| mark(u64::from(*kind)));
+        let marks = marks.fold(0, u64::wrapping_add);
+        let known = self.by_marks.get(&marks).copied().filter(|known| *known != NONE);
+        known.unwrap_or_else(|| {
+            self.with.resize(self.with.len() + rooms.kinds.len(), UNKNOWN);
+            self.add(packing, marks)
+        })
+    }
+
+    /// Keeps a packing; its number.
+    fn add(&mut self, packing: Packing, marks: u64) -> u32 {
+        let number = self.found.len() as u32;
+        self.found.push(packing);
+        self.marks.push(marks);
+        self.by_marks.insert(marks, number);
+        number
+    }
+
+    /// The packing with more asks, so many of each kind; `None` when no way was found.
+    pub(super) fn with_all(
+        &mut self,
+        rooms: &Rooms,
+        number: u32,
+        asks: &[(u16, u16)],
+    ) -> Option<u32> {
+        let mut kinds = asks.iter().flat_map(|(kind, count)| (0..*count).map(|_| *kind));
+        kinds.try_fold(number, |number, kind| self.with(rooms, number, kind))
+    }
+
     /// The packing with one more ask; `None` when no way was found.
     pub(super) fn with(&mut self, rooms: &Rooms, number: u32, kind: u16) -> Option<u32> {
         if !rooms.is_bound(kind) {
@@ -122,24 +153,20 @@ impl Packings {
         self.steps += 1 + (packing.len() + rooms.all.len()) as u32 / ROOMS_A_STEP;
         self.attempt.lay(rooms, packing);
         let row = number as usize * rooms.kinds.len();
-        let mut with = NONE;
         if self.attempt.add(rooms, kind) || self.pack(rooms, number, kind) {
-            with = self.found.len() as u32;
-            self.found.push(self.attempt.packing.clone());
-            self.marks.push(marks);
             // What fits beside fewer asks no more does not fit beside more.
             for kind in row..row + rooms.kinds.len() {
                 let none = self.with[kind] == NONE;
                 self.with.push(if none { NONE } else { UNKNOWN });
             }
-        } else {
-            let harder = &mut self.harder[usize::from(kind)];
-            for kind in harder.get_or_insert_with(|| rooms.harder(kind)) {
-                self.with[row + usize::from(*kind)] = NONE;
-            }
+            return self.add(self.attempt.packing.clone(), marks);
         }
-        self.by_marks.insert(marks, with);
-        with
+        let harder = &mut self.harder[usize::from(kind)];
+        for kind in harder.get_or_insert_with(|| rooms.harder(kind)) {
+            self.with[row + usize::from(*kind)] = NONE;
+        }
+        self.by_marks.insert(marks, NONE);
+        NONE
     }
 
     /// Packs asks from the start: small rooms first, then those with a single room, then large asks;

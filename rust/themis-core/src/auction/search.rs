@@ -10,8 +10,9 @@
 
 use std::cmp::Reverse;
 
-use super::menus::{Menus, Way, Ways};
-use super::packing::Packings;
+use super::menus::{Choice, Menus, Way, Ways, regret};
+use super::packed::Packed;
+use super::packing::{Packing, Packings};
 
 /// What a round allows for beside the one before.
 const WIDEN: f64 = 4.0;
@@ -32,6 +33,8 @@ pub(super) struct Task<'a> {
     pub(super) value: f64,
     /// A bidder to be left out.
     pub(super) without: Option<usize>,
+    /// In a search nearby, a bidder that keeps what it has.
+    pub(super) fixed: Option<usize>,
     /// The sum of log V that must be beaten.
     pub(super) known: f64,
     /// What the first round allows to be given up.
@@ -73,6 +76,37 @@ pub(super) fn search(task: &Task<'_>, packings: &mut Packings) -> Answer {
     }
 }
 
+/// The best that some bidders can choose beside what all others have, in whichever rooms.
+pub(super) fn search_beside(
+    task: &Task<'_>,
+    packings: &mut Packings,
+    now: &Packed,
+    set: &[usize],
+) -> Answer {
+    let mut answer = Answer { objective: task.known, found: None, left: task.steps };
+    let gap = task.value - task.known - LEAST_GAIN;
+    let (mut given_up, mut log_v, mut gpus, mut put) = (0.0, 0.0, task.gpus, Packing::new());
+    for bidder in 0..now.choices.len() {
+        if Some(bidder) == task.without || set.contains(&bidder) {
+            continue;
+        }
+        let choice = now.choice(task.menus, bidder);
+        given_up += regret(&task.ways[bidder], now.choices[bidder]).unwrap_or(gap);
+        log_v += choice.log_v;
+        gpus -= choice.gpus;
+        put.extend_from_slice(&now.places[bidder]);
+    }
+    let number = packings.of(&task.menus.rooms, put);
+    let most = (gpus, gap - given_up);
+    let mut search = Search::among(task, packings, set.iter().copied(), most, &answer);
+    search.allowance = gap;
+    if given_up + search.completion[0][gpus as usize] <= gap {
+        search.visit(0, gpus, given_up, log_v, number);
+    }
+    (answer.objective, answer.found, answer.left) = (search.best, search.found, search.left);
+    answer
+}
+
 /// A search under way.
 pub(super) struct Search<'a> {
     pub(super) task: &'a Task<'a>,
@@ -95,13 +129,24 @@ impl<'a> Search<'a> {
         before: &Answer,
         allowance: f64,
     ) -> Self {
-        let Task { menus, ways, price, without, gpus, .. } = *task;
-        let others = ways.iter().enumerate().filter(|(bidder, _)| Some(*bidder) != without);
-        let mut order: Vec<(usize, &[Way])> = others
-            .map(|(bidder, (_, ways))| {
-                (bidder, &ways[..ways.partition_point(|way| way.regret <= allowance)])
-            })
-            .collect();
+        let others = (0..task.ways.len()).filter(|bidder| Some(*bidder) != task.without);
+        Self::among(task, packings, others, (task.gpus, allowance), before)
+    }
+
+    /// Of some bidders, who have so many GPUs and give up so much at most.
+    fn among(
+        task: &'a Task<'a>,
+        packings: &'a mut Packings,
+        bidders: impl Iterator<Item = usize>,
+        (gpus, allowance): (u32, f64),
+        before: &Answer,
+    ) -> Self {
+        let Task { menus, ways, price, .. } = *task;
+        let near = |bidder: usize| {
+            let ways = &ways[bidder].1;
+            (bidder, &ways[..ways.partition_point(|way| way.regret <= allowance)])
+        };
+        let mut order: Vec<(usize, &[Way])> = bidders.map(near).collect();
         order.sort_by_cached_key(|(bidder, ways)| {
             let choices = ways.iter().map(|way| &menus.of[*bidder][way.choice as usize]);
             let largest = choices.map(|choice| choice.largest).max();
@@ -163,11 +208,9 @@ impl<'a> Search<'a> {
     }
 
     /// The packing with the asks of one more choice.
-    pub(super) fn pack(&mut self, packing: u32, choice: &super::menus::Choice) -> Option<u32> {
+    pub(super) fn pack(&mut self, packing: u32, choice: &Choice) -> Option<u32> {
         let before = self.packings.steps;
-        let rooms = &self.task.menus.rooms;
-        let mut asks = choice.asks.iter().flat_map(|(kind, count)| (0..*count).map(|_| *kind));
-        let with = asks.try_fold(packing, |packing, kind| self.packings.with(rooms, packing, kind));
+        let with = self.packings.with_all(&self.task.menus.rooms, packing, &choice.asks);
         self.left = self.left.saturating_sub(self.packings.steps - before);
         with
     }

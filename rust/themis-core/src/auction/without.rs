@@ -8,15 +8,15 @@
 //! the others.
 //!
 //! Where the steps suffice, the sum found depends on nothing that the winner reported. Where they
-//! don't, it lies between the best found and a bound. The bound less a part ([`SHARE`]) of what it
-//! exceeds the allocation with everybody by is a good guess, since both come from the same model, and
-//! the sum is taken to lie [`TRUST`] of the way there from the best found.
+//! don't, it lies between the best found and a bound. The bound less what the one with everybody
+//! exceeds the allocation by is a good guess, since both come from the same model, and the sum is taken
+//! to lie [`TRUST`] of the way there from the best found.
 //!
 //! Cost: [`STEPS`] at most for all together, counted, never timed, and for every winner that is swept
 //! for the narrowest of sweeps.
 
 use super::Bid;
-use super::few::Few;
+use super::few::{A_STEP, Few};
 use super::menus::Ways;
 use super::nearby::{self, First};
 use super::packed::Packed;
@@ -26,10 +26,9 @@ use super::sweep::sweep;
 use crate::cluster::FreeSet;
 
 /// Steps for all winners together, of searches nearby, fewer with more than [`FULL_EFFORT`] bidders;
-/// a step of another search or of a sweep takes as long as so many.
-const STEPS: u32 = 90_000;
+/// of which [`A_STEP`] take as long as one of another search or of a sweep.
+const STEPS: u32 = 65_000;
 const FULL_EFFORT: u32 = 30;
-const A_STEP: u32 = 2;
 /// Steps of the first search of one; those that follow so many in vain have none.
 const FIRST_STEPS: u32 = 1_500;
 const IN_VAIN: u32 = 3;
@@ -46,9 +45,8 @@ const NEARLY: f64 = 0.1;
 const PRICING: u32 = 10;
 const PRICING_STEPS: u32 = 300;
 const LEAST_STEPS: u32 = 2_000;
-/// The part of the gap with everybody that a guess allows for, and how far it is trusted.
-const SHARE: f64 = 0.75;
-const TRUST: f64 = 0.35;
+/// How far a guess is trusted.
+const TRUST: f64 = 0.4;
 
 /// What a payment is found from: the offer, the bids, and the allocation with everybody.
 pub(super) type Found<'a> = (&'a FreeSet, &'a [Bid<'a>], &'a Solution);
@@ -111,7 +109,7 @@ impl Few {
             self.sweep_each(open, objective, left / A_STEP, &mut sums);
         } else {
             for Open { at, known, bound, .. } in open {
-                sums[at] = guess(known, bound, self.value - objective, (TRUST, SHARE));
+                sums[at] = guess(known, bound, self.value - objective, TRUST);
             }
         }
         sums
@@ -171,7 +169,7 @@ impl Few {
         let all = open.len();
         for (swept, (open, priced)) in open.iter().enumerate() {
             if open.unknown() < KNOWN {
-                sums[open.at] = guess(open.known, open.bound, gap, (TRUST, SHARE));
+                sums[open.at] = guess(open.known, open.bound, gap, TRUST);
                 continue;
             }
             let share = left / (all - swept) as u32;
@@ -201,12 +199,13 @@ impl Few {
         let Self { menus, gpus, packings, urgent, .. } = self;
         let Priced { price, value, ref ways } = *priced;
         let (without, known, gpus) = (Some(open.winner), open.known, *gpus);
-        let task = Task { menus, ways, price, value, without, known, first, gpus, steps };
+        let task =
+            Task { menus, ways, price, value, without, fixed: None, known, first, gpus, steps };
         let (Answer { objective, left, .. }, bound) = sweep(&task, packings, urgent);
         if bound <= objective {
             return (objective, left);
         }
-        (guess(objective, bound, gap, (TRUST, SHARE)), left)
+        (guess(objective, bound, gap, TRUST), left)
     }
 }
 
@@ -216,10 +215,9 @@ fn suffices(steps: u32, winners: usize) -> bool {
 }
 
 /// What the best sum should be, of which this much was found, by how much a bound exceeds what was
-/// found with everybody: it is trusted to lie so far from what was found to the bound less a share of
-/// that gap.
-pub(super) fn guess(found: f64, bound: f64, gap: f64, (trust, share): (f64, f64)) -> f64 {
-    found + trust * (bound - share * gap - found).max(0.0)
+/// found with everybody: it is trusted to lie so far from what was found to the bound less that.
+pub(super) fn guess(found: f64, bound: f64, gap: f64, trust: f64) -> f64 {
+    found + trust * (bound - gap - found).max(0.0)
 }
 
 #[cfg(test)]

@@ -49,7 +49,6 @@ const REMEMBERED: usize = 128;
 /// Where the best sum without a winner is taken to lie between the best found and a bound, less
 /// what the bound with everybody exceeds the allocation by.
 const TRUST: f64 = 0.6;
-const SHARE: f64 = 1.0;
 
 /// What is known of an auction of tables.
 #[derive(Debug)]
@@ -242,7 +241,7 @@ impl Tables {
             (known, bound) = (answer.log_v, bound.min(answer.bound));
         }
         let gap = self.value - self.log_v(&self.best, None);
-        guess(known, bound, gap, (TRUST, SHARE))
+        guess(known, bound, gap, TRUST)
     }
 }
 
