@@ -1,11 +1,11 @@
 //! The best sum of log V without each winner, by search: what hidden payments divide by.
 //!
 //! A winner's GPUs go back to the others. First a short search at the prices with everybody. Where it
-//! does not come to its end, better selections are sought near the allocation, and near those found
-//! without other winners, for all winners in turn ([`super::nearby`]), until c is known well enough
-//! ([`KNOWN`]): prices found anew without the winner bound it. Where steps are left, sweeps go by these,
-//! for the winners first of whose payment most is known, so that what these leave of the steps serves
-//! the others.
+//! does not come to its end and c isn't known well enough ([`KNOWN`]), a better selection is sought near
+//! the best that is known without it: the allocation, or one found without another winner
+//! ([`super::nearby`]). Where steps are left, prices are found anew without the winner, and sweeps go by
+//! these, for the winners first of whose payment most is known, so that what these leave of the steps
+//! serves the others.
 //!
 //! Where the steps suffice, the sum found depends on nothing that the winner reported. Where they
 //! don't, it lies between the best found and a bound. The bound less what the one with everybody
@@ -20,27 +20,24 @@ use super::few::{A_STEP, Few};
 use super::menus::Ways;
 use super::nearby::{self, First};
 use super::packed::Packed;
-use super::search::{Answer, LEAST_GAIN, Task};
+use super::search::{Answer, Task};
 use super::solution::Solution;
 use super::sweep::sweep;
 use crate::cluster::FreeSet;
 
 /// Steps for all winners together, of searches nearby, fewer with more than [`FULL_EFFORT`] bidders;
 /// of which [`A_STEP`] take as long as one of another search or of a sweep.
-const STEPS: u32 = 65_000;
+const STEPS: u32 = 75_000;
 const FULL_EFFORT: u32 = 30;
 /// Steps of the first search of one; those that follow so many in vain have none.
 const FIRST_STEPS: u32 = 1_500;
 const IN_VAIN: u32 = 3;
 /// The first round of a search allows for the gap with everybody, or for this much.
 const FIRST_LEAST: f64 = 0.01;
-/// Where c is known within so much, nothing is sought any more.
+/// Where c is known within so much, nothing is sought.
 const KNOWN: f64 = 0.04;
-/// How often each other winner has a turn of a search nearby, with so many steps. Where c is nearly
-/// known after the first turn, within [`NEARLY`], prices of its own may tell.
-const TURNS: usize = 4;
-const TURN_STEPS: u32 = 5_000;
-const NEARLY: f64 = 0.1;
+/// Steps of the search nearby of one.
+const NEARBY_STEPS: u32 = 5_000;
 /// Steps of prices without a winner, steps of a sweep that take as long, and the fewest of a sweep.
 const PRICING: u32 = 10;
 const PRICING_STEPS: u32 = 300;
@@ -59,11 +56,8 @@ struct Open {
     /// The sum of log V of the others in the allocation, and the best known without it.
     others: f64,
     known: f64,
-    /// What the best is at most, and prices of its own, once there was need.
+    /// What the best is at most.
     bound: f64,
-    priced: Option<Priced>,
-    /// The selections near which better ones were sought, and those that were found.
-    tried: Vec<usize>,
 }
 
 /// The others of a winner at prices of their own.
@@ -97,8 +91,7 @@ impl Few {
             }
             in_vain += 1;
             let (known, bound) = (short.objective, self.value - self.ways[winner].0);
-            let (priced, tried) = (None, Vec::new());
-            open.push(Open { at, winner, others, known, bound, priced, tried });
+            open.push(Open { at, winner, others, known, bound });
         }
         if open.is_empty() {
             return sums;
@@ -115,43 +108,28 @@ impl Few {
         sums
     }
 
-    /// Seeks better selections without each of these winners near the best known without it, until
-    /// what is left is better spent on sweeps; the steps that are left.
+    /// Seeks better selections without each of these winners near the best that is known without it; the
+    /// steps that are left.
     fn nearby_each(&mut self, found: Found<'_>, open: &mut [Open], mut left: u32) -> u32 {
         let (offer, bids, solution) = found;
         let mut known = vec![Packed::of(&self.menus, offer.topology(), bids, solution)];
         let all = open.len();
-        for turn in 0..TURNS {
-            let before = known.len();
-            let first = if turn == 1 { First::Sets } else { First::Gains };
-            for (at, open) in open.iter_mut().enumerate() {
-                if turn == 1 && open.unknown() < NEARLY {
-                    open.priced = Some(self.price(open));
-                    left = left.saturating_sub(A_STEP * PRICING_STEPS);
-                }
-                if open.unknown() < KNOWN {
-                    continue;
-                }
-                let Open { winner, ref tried, .. } = *open;
-                let others = (0..known.len()).filter(|at| !tried.contains(at));
-                let values = others.map(|at| (known[at].log_v(&self.menus, Some(winner)), at));
-                let Some((_, start)) = values.reduce(|a, b| if b.0 > a.0 { b } else { a }) else {
-                    continue;
-                };
-                let steps = TURN_STEPS.min(left / (all - at) as u32);
-                let (task, ..) = self.task(Some(winner), open.known, 0.0, steps);
-                let (packed, log_v, unused) = nearby::improve(&task, known[start].clone(), first);
-                left -= steps - unused;
-                open.tried.push(start);
-                if turn == 0 || log_v > open.known + LEAST_GAIN {
-                    open.known = open.known.max(log_v);
-                    open.tried.push(known.len());
-                    known.push(packed);
-                }
+        for (at, open) in open.iter_mut().enumerate() {
+            if open.unknown() < KNOWN {
+                continue;
             }
-            if known.len() == before || suffices(left, all) {
-                break;
-            }
+            let winner = open.winner;
+            let values =
+                known.iter().map(|packed| (packed.log_v(&self.menus, Some(winner)), packed));
+            let start = values.reduce(|a, b| if b.0 > a.0 { b } else { a });
+            let Some((_, start)) = start else { continue };
+            let start = start.clone();
+            let steps = NEARBY_STEPS.min(left / (all - at) as u32);
+            let (task, ..) = self.task(Some(winner), open.known, 0.0, steps);
+            let (packed, log_v, unused) = nearby::improve(&task, start, First::Gains);
+            left -= steps - unused;
+            open.known = open.known.max(log_v);
+            known.push(packed);
         }
         left
     }
@@ -179,17 +157,14 @@ impl Few {
         }
     }
 
-    /// Prices of their own for the others of a winner, and so a bound: those it has, or new ones.
+    /// Prices of their own for the others of a winner, and so a bound.
     fn price(&self, open: &mut Open) -> Priced {
         let Open { winner, known, .. } = *open;
-        let priced = open.priced.take().unwrap_or_else(|| {
-            let all = (&self.prices[..], self.value);
-            let (prices, value, ways) =
-                self.menus.priced_without(winner, all, &self.ways, known, PRICING);
-            Priced { price: prices[0], value, ways }
-        });
-        open.bound = open.bound.min(priced.value);
-        priced
+        let all = (&self.prices[..], self.value);
+        let (prices, value, ways) =
+            self.menus.priced_without(winner, all, &self.ways, known, PRICING);
+        open.bound = open.bound.min(value);
+        Priced { price: prices[0], value, ways }
     }
 
     /// The best sum at these prices, and the steps that are left. Where they don't suffice, what it
@@ -239,14 +214,12 @@ mod tests {
                 let others = best.objective_of_others(winner);
                 let exact = few.search(Some(winner), others, FIRST_LEAST, 1_000_000).objective;
                 let (known, bound) = (others, few.value - few.ways[winner].0);
-                let (priced, tried) = (None, Vec::new());
-                let mut open = [Open { at: 0, winner, others, known, bound, priced, tried }];
+                let mut open = [Open { at: 0, winner, others, known, bound }];
                 let left = few.nearby_each((&offer, &bids, &best), &mut open, STEPS);
                 let known = open[0].known;
                 assert!(left > 0 && known >= others && known <= exact + 1e-9, "seed {seed}");
                 nearby += u32::from(known > exact - 0.05);
                 open[0].known = others;
-                open[0].priced = None;
                 let priced = few.price(&mut open[0]);
                 assert!(open[0].bound >= exact - 1e-9, "seed {seed}: without {winner}");
                 let gap = few.bound - best.objective();
