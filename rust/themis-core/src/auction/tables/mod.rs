@@ -44,6 +44,8 @@ const PAYMENTS: u32 = 3_000_000;
 const PAYMENT: u32 = 300_000;
 /// By how much fewer they are where the allocation is not known to be the best: few would come to an end.
 const UNPROVEN: u32 = 8;
+/// Steps with which something is found: with fewer, what others have is all that is known.
+const LEAST: u32 = 1_000;
 /// Selections that are remembered.
 const REMEMBERED: usize = 128;
 /// Where the best sum without a winner is taken to lie between the best found and a bound, less
@@ -92,7 +94,10 @@ impl Tables {
         self.search_all(EASY);
         if !self.proven {
             let mut deal = Deal::new(&self.priced, &self.best, None);
-            deal.improve(&[], NEAR + NEAR_EACH * self.best.len() as u32);
+            deal.improve(
+                &[],
+                NEAR.saturating_add(NEAR_EACH.saturating_mul(self.best.len() as u32)),
+            );
             self.best = deal.ways;
             self.search_all(HARD);
         }
@@ -218,19 +223,22 @@ impl Tables {
 
     /// The best sum of log V of the others without each of these winners.
     pub(super) fn without_each(&mut self, winners: &[usize]) -> Vec<f64> {
-        let share = if self.proven { 1 } else { UNPROVEN };
+        let share = if self.proven || self.best.len() > FEW { 1 } else { UNPROVEN };
         let each = (PAYMENTS / winners.len().max(1) as u32).min(PAYMENT) / share;
         winners.iter().map(|winner| self.without(*winner, each)).collect()
     }
 
     fn without(&mut self, winner: usize, steps: u32) -> f64 {
-        let values = self.known.iter().map(|ways| self.log_v(ways, Some(winner)));
-        let mut known = values.fold(f64::NEG_INFINITY, f64::max);
-        if self.tried[winner].is_empty()
-            && let Some(start) = self.best_known(winner)
-        {
-            let (deal, _) = self.improved_without(winner, start, steps);
-            known = known.max(deal.log_v());
+        let mut known = self.log_v(&self.best, Some(winner));
+        if steps >= LEAST {
+            let values = self.known.iter().map(|ways| self.log_v(ways, Some(winner)));
+            known = values.fold(known, f64::max);
+            if self.tried[winner].is_empty()
+                && let Some(start) = self.best_known(winner)
+            {
+                let (deal, _) = self.improved_without(winner, start, steps);
+                known = known.max(deal.log_v());
+            }
         }
         let mut bound = self.value - self.priced.surplus(winner, self.priced.order[winner][0]);
         if self.best.len() <= FEW {
