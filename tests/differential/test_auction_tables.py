@@ -206,6 +206,29 @@ def test_tables_of_twenty_and_thirty_apps_come_close_to_an_integer_program(
     assert max(errors) < 0.25
 
 
+@pytest.mark.parametrize("bidders", [8, 20])
+def test_tables_of_every_bundle_are_solved(bidders: int) -> None:
+    """All 3,124 bundles of five machines of 4 GPUs, worth less where they are spread."""
+    rng = random.Random(1)
+    offer: dict[Key, int] = {(0, k, 0): 4 for k in range(5)}
+    bids = []
+    for name in range(bidders):
+        speed = [rng.uniform(0.3, 1) for _ in offer]
+        rho_empty, scale = rng.uniform(5, 20), rng.uniform(0.3, 1)
+        rows: Rows = []
+        for counts in product(range(5), repeat=len(offer)):
+            if any(counts):
+                near = 1 if sum(gpus > 0 for gpus in counts) == 1 else 0.7
+                gain = scale * near * rng.uniform(0.8, 1.2)
+                gain *= sum(gpus * each for gpus, each in zip(counts, speed, strict=True))
+                rows.append((counts, rho_empty / (1 + gain)))
+        bids.append(Bid(f"app{name}", rho_empty, rows))
+    outcome = clear_auction(offer, bids, "none")
+    greedy = clear_auction(offer, bids, "none", solver="greedy")
+    assert outcome.objective > greedy.objective + 0.01
+    assert 0 <= outcome.gap <= 1e-9
+
+
 def test_nearly_divisible_goods_are_never_charged_more_than_one_in_e() -> None:
     """One slot of many GPUs and values linear in GPUs: as if the goods could be cut."""
     for bidders in (2, 3, 4):

@@ -16,6 +16,13 @@ pub(super) const LEAST_GAIN: f64 = 1e-9;
 /// Passes to find prices.
 const PASSES: u32 = 20;
 
+/// Steps that suffice to begin a search among some bidders, of which as many are left then as it took:
+/// so many, or more where their ways are many.
+pub(super) fn enough(order: &[Vec<u32>], members: &[usize], steps: u32) -> u32 {
+    let ways: usize = members.iter().map(|bidder| order[*bidder].len()).sum();
+    steps.max((ways as u32).saturating_mul(2 * (1 + PASSES / 4)))
+}
+
 /// What a search among some bidders goes by.
 #[derive(Clone, Copy)]
 pub(super) struct Task<'a> {

@@ -124,6 +124,7 @@ impl Tables {
         let Priced { rows, prices, order, .. } = &self.priced;
         let members: Vec<usize> = (0..self.best.len()).filter(|at| Some(*at) != out).collect();
         let (members, free) = (&members[..], &rows.offer[..]);
+        let steps = branch::enough(order, members, steps);
         branch::search(&Task { rows, order, prices, members, free, known, steps, depth: DEPTH })
     }
 

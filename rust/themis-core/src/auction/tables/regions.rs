@@ -118,7 +118,7 @@ impl<'a> Deal<'a> {
         let (mut at, mut since, mut members) = (0, 0, MEMBERS);
         while left > 0 && !seeds.is_empty() {
             let region = self.region(seeds[at], members);
-            let steps = REGION_STEPS.min(left);
+            let steps = branch::enough(&self.priced.order, &region, REGION_STEPS).min(left);
             let (better, unused) = self.choose_again(&region, steps);
             left -= steps - unused;
             since = if better { 0 } else { since + 1 };
