@@ -43,6 +43,7 @@ WRONG_STATES: list[tuple[str, Any, str]] = [
     ("held", {(0, 1.5, 0): 1}, "held: machine is 1.5: expected a whole number or Unicode text"),
     ("held", {(0, 0, 0): -1}, r"held at \(0, 0, 0\) is -1: expected a whole number from 0"),
     ("held", {(0, 0, 0): 3, (0, 0, 1): 2}, r"held is 5 GPUs: expected at most max_gpus \(4\)"),
+    ("mixes_types", 1, "app 'a': mixes_types is 1: expected true or false"),
     ("profile", "vgg61", r"profile is 'vgg61' \(did you mean 'vgg1.'\?\): expected 4 scores or"),
     ("profile", 5, "app 'a': profile is 5: expected a name or 4 scores"),
     ("profile", [1, 1, 1], "profile 'a' has 3 scores: expected 4 scores"),

@@ -158,6 +158,10 @@ class AppState:
             )
         if self.speeds:
             check_speeds(where, self.speeds)
+        if not isinstance(self.mixes_types, bool):
+            raise ScenarioError(
+                f"{where}: mixes_types is {self.mixes_types!r}: expected true or false"
+            )
         self.efficiencies()
 
     @cached_property
