@@ -1,7 +1,5 @@
 //! A bid: what an app can be given of an offer, and what that is worth to it.
 
-use smallvec::SmallVec;
-
 use super::bidder::{Bidder, Table, TableRow};
 use super::prices::Prices;
 use crate::app::{AppState, Part, Pattern, Placed, Reach, Stake, Step, shares};
@@ -39,6 +37,26 @@ pub(super) struct Ask {
     pub(super) within: Within,
     /// A slot in whose part they must lie.
     pub(super) near: Option<SlotId>,
+}
+
+impl Ask {
+    /// So many GPUs for a job of an app, within a reach.
+    pub(super) fn of(
+        app: &AppState,
+        topology: &Topology,
+        (job, gpus): (usize, u32),
+        reach: Reach,
+    ) -> Self {
+        let state = &app.jobs[job];
+        let near = state.held.iter().next().map(|(slot, _)| slot);
+        Self { job, gpus, within: state.within(topology, reach), near }
+    }
+
+    /// Whether it is the same, of whichever job.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        let of = |ask: &Self| (ask.gpus, ask.within, ask.near);
+        of(self) == of(other)
+    }
 }
 
 /// A pattern of a bid, or nothing, at given prices.
@@ -91,23 +109,33 @@ impl<'a> Bid<'a> {
         }
     }
 
+    /// An app, and the steps that its patterns serve, from the first on; `None` for a table.
+    pub(super) fn app_and_steps(&self) -> Option<(&AppState, &[Step])> {
+        match &self.basis {
+            Basis::App(app, stake) => Some((*app, &stake.steps)),
+            Basis::Table(_) => None,
+        }
+    }
+
     /// What a pattern asks for, job by job.
-    pub(super) fn asks(&self, topology: &Topology, pattern: usize) -> SmallVec<[Ask; 4]> {
+    pub(super) fn for_each_ask(
+        &self,
+        topology: &Topology,
+        pattern: usize,
+        mut each: impl FnMut(Ask),
+    ) {
         let pattern = &self.patterns[pattern];
         match &self.basis {
             Basis::App(app, stake) => {
-                let ask = |(step, reach): (Step, Reach)| {
-                    let (job, gpus) = (step.job(), step.gpus);
-                    let state = &app.jobs[job];
-                    let near = state.held.iter().next().map(|(slot, _)| slot);
-                    Ask { job, gpus, within: state.within(topology, reach), near }
-                };
-                shares(pattern, &stake.steps).into_iter().map(ask).collect()
+                for (step, reach) in shares(pattern, &stake.steps) {
+                    each(Ask::of(app, topology, (step.job(), step.gpus), reach));
+                }
             }
             Basis::Table(table) => {
                 let within = Within::from(Locality::Slot);
-                let row = table.rows[pattern.steps as usize].bundle.iter();
-                row.map(|(slot, gpus)| Ask { job: 0, gpus, within, near: Some(slot) }).collect()
+                for (slot, gpus) in table.rows[pattern.steps as usize].bundle.iter() {
+                    each(Ask { job: 0, gpus, within, near: Some(slot) });
+                }
             }
         }
     }

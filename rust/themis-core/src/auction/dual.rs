@@ -87,8 +87,11 @@ pub(super) fn minimise(
     };
     let mut dual = whole.balance(start, rounds, sampled);
     if let Some(known) = known {
-        (dual.prices, dual.value) = whole.descend((dual.prices, dual.value), known);
-        dual.favourites = whole.favourites(&dual.prices).0;
+        let prices = whole.descend((&dual.prices, dual.value), known);
+        let (favourites, value, _) = whole.favourites(&prices);
+        if value < dual.value {
+            dual = Dual { prices, value, favourites };
+        }
     }
     dual
 }
@@ -199,27 +202,26 @@ impl<'a> Market<'a> {
         marginal(&mut steps, left)
     }
 
-    /// Steps of all rows' prices at once, for where no price alone can improve.
-    fn descend(&self, (mut prices, value): (Prices, f64), known: f64) -> (Prices, f64) {
+    /// Steps of all rows' prices at once, for where no price alone can improve: among patterns that a
+    /// better allocation than the one known could have.
+    fn descend(&self, (prices, value): (&Prices, f64), known: f64) -> Prices {
+        let gap = (value - known).max(0.0);
+        let near = |(at, bid): (usize, &&'a Bid<'a>)| near(bid, at, prices, gap);
+        let near: Vec<(f64, Vec<&Pattern>)> = self.bids.iter().enumerate().map(near).collect();
         let least = NEAR_ENOUGH * self.bids.len() as f64;
         let pace = Pace { steps: STEPS, patience: PATIENCE, keep: 0.0, least };
         let start = (prices.rows()[..self.rows].to_vec(), value);
         let mut at = prices.clone();
-        let (rows, value) = descend(start, (value - known).max(0.0), pace, |rows, excess| {
+        let (rows, _) = descend(start, gap, pace, |rows, excess| {
             at.set_first_rows(rows);
-            let (value, asked) = self.evaluate(&at);
+            let (value, asked) = self.sum(&at, |bidder, _| respond(&near[bidder], bidder, &at));
             for ((excess, asked), there) in excess.iter_mut().zip(asked).zip(self.capacity) {
                 *excess = asked - there;
             }
             value
         });
-        prices.set_first_rows(&rows);
-        (prices, value)
-    }
-
-    /// D over the patterns, and what is asked for of each row.
-    fn evaluate(&self, prices: &Prices) -> (f64, [f64; MAX_ROWS]) {
-        self.sum(prices, |at, bid| respond(bid, at, prices))
+        at.set_first_rows(&rows);
+        at
     }
 
     /// The same where everybody answers with a surplus and its pattern.
@@ -303,13 +305,26 @@ fn sort_by_use(points: &mut Vec<(u32, f64)>) {
     points.extend((0..).zip(best).filter(|(_, surplus)| *surplus > f64::NEG_INFINITY));
 }
 
+/// What nothing is worth to a bidder, and the patterns that give up so much at most at these prices.
+fn near<'a>(bid: &'a Bid<'_>, at: usize, prices: &Prices, gap: f64) -> (f64, Vec<&'a Pattern>) {
+    let surplus = |pattern: &Pattern| pattern.log_v - prices.cost(at, pattern);
+    let surpluses: Vec<f64> = bid.patterns.iter().map(surplus).collect();
+    let most = surpluses.iter().copied().fold(bid.nothing, f64::max);
+    let near = bid.patterns.iter().zip(surpluses).filter(|(_, surplus)| most - surplus <= gap);
+    (bid.nothing, near.map(|(pattern, _)| pattern).collect())
+}
+
 /// The pattern that is worth most above its price, or nothing; ties: the first.
-fn respond<'a>(bid: &'a Bid<'_>, at: usize, prices: &Prices) -> (f64, Option<&'a Pattern>) {
-    let mut best = (bid.nothing, None);
-    for pattern in &bid.patterns {
+fn respond<'a>(
+    (nothing, patterns): &(f64, Vec<&'a Pattern>),
+    at: usize,
+    prices: &Prices,
+) -> (f64, Option<&'a Pattern>) {
+    let mut best = (*nothing, None);
+    for pattern in patterns {
         let surplus = pattern.log_v - prices.cost(at, pattern);
         if surplus > best.0 {
-            best = (surplus, Some(pattern));
+            best = (surplus, Some(*pattern));
         }
     }
     best

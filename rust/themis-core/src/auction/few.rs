@@ -249,11 +249,11 @@ impl Few {
         let mut asks: Vec<(usize, Ask, Option<u16>)> = Vec::new();
         for (bidder, bid) in bids.iter().enumerate() {
             let Some(pattern) = chosen[bidder] else { continue };
-            for ask in bid.asks(offer.topology(), pattern) {
+            bid.for_each_ask(offer.topology(), pattern, |ask| {
                 let kind = self.menus.rooms.kind(offer, chunks, &ask);
                 let at = put.iter().position(|(other, _)| *other == kind);
                 asks.push((bidder, ask, at.map(|at| put.swap_remove(at).1)));
-            }
+            });
         }
         asks.sort_by_key(|(bidder, ask, room)| {
             let level = if room.is_some() { ask.within.level } else { Locality::Cluster };

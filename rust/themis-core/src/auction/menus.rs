@@ -5,9 +5,8 @@
 
 use std::cmp::Reverse;
 
-use smallvec::SmallVec;
-
 use super::Bid;
+use super::asks::{Asked, Counts};
 use super::descent::{Pace, descend};
 use super::prices::Prices;
 use super::rooms::{Rooms, WHOLE};
@@ -25,7 +24,7 @@ pub(super) struct Choice {
     /// The most GPUs that it asks for in one room; 0 if all may lie anywhere.
     pub(super) largest: u32,
     /// (kind, how often)
-    pub(super) asks: SmallVec<[(u16, u16); 2]>,
+    pub(super) asks: Counts,
 }
 
 /// A choice at given prices.
@@ -72,20 +71,14 @@ impl Menus {
         let menu = |(bidder, bid): (usize, &Bid<'_>)| {
             let surplus = |pattern: &Pattern| pattern.log_v - prices.cost(bidder, pattern);
             let best = bid.patterns.iter().map(surplus).fold(bid.nothing, f64::max);
-            let (log_v, asks) = (bid.nothing, SmallVec::new());
+            let (log_v, asks) = (bid.nothing, Counts::new());
+            let mut asked = Asked::by(bid, offer.topology());
             let mut menu = vec![Choice { log_v, gpus: 0, pattern: None, largest: 0, asks }];
             for (at, pattern) in bid.patterns.iter().enumerate() {
                 if best - surplus(pattern) > most {
                     continue;
                 }
-                let mut asks: SmallVec<[(u16, u16); 2]> = SmallVec::new();
-                for ask in bid.asks(offer.topology(), at) {
-                    let kind = rooms.kind(offer, chunks, &ask);
-                    match asks.iter_mut().find(|(known, _)| *known == kind) {
-                        Some((_, count)) => *count += 1,
-                        None => asks.push((kind, 1)),
-                    }
-                }
+                let asks = asked.kinds(at, |ask| rooms.kind(offer, chunks, ask));
                 let fits = |(kind, count): &(u16, u16)| {
                     u32::from(*count) <= rooms.kinds[usize::from(*kind)].most
                 };
@@ -184,18 +177,33 @@ impl Menus {
         rooms[usize::from(WHOLE)] = 0.0;
     }
 
-    /// Prices of a small D, from these on; the same where no room is short at them, since the rows
-    /// alone had their turn in [`super::dual`].
+    /// Prices of a small D, from these on, by the choices that a better selection than the one known
+    /// could have; the same where no room is short at them, since the rows alone had their turn in
+    /// [`super::dual`].
     pub(super) fn priced(&self, start: Vec<f64>, known: f64) -> (Vec<f64>, f64) {
         let mut excess = vec![0.0; start.len()];
         let value = self.evaluate(&self.of, &start, &mut excess);
         if excess[self.rows..].iter().all(|excess| *excess <= 0.0) {
             return (start, value);
         }
-        let allowance = (value - known).max(0.0);
-        descend((start, value), allowance, PACE, |prices, excess| {
-            self.evaluate(&self.of, prices, excess)
-        })
+        let gap = (value - known).max(0.0);
+        let near = self.near(&start, gap);
+        let (prices, _) = descend((start.clone(), value), gap, PACE, |prices, excess| {
+            self.evaluate(&near, prices, excess)
+        });
+        let of_all = self.evaluate(&self.of, &prices, &mut excess);
+        if of_all < value { (prices, of_all) } else { (start, value) }
+    }
+
+    /// The choices of every bidder that give up so much at most at these prices.
+    fn near(&self, prices: &[f64], gap: f64) -> Vec<Vec<Choice>> {
+        let (costs, _) = self.costs(prices);
+        let surplus = |choice: &Choice| choice.log_v - choice.cost(&costs);
+        let near = |menu: &Vec<Choice>| {
+            let most = menu.iter().map(surplus).fold(f64::NEG_INFINITY, f64::max);
+            menu.iter().filter(|choice| most - surplus(choice) <= gap).cloned().collect()
+        };
+        self.of.iter().map(near).collect()
     }
 
     /// Prices of a smaller D without one bidder, from those of all on, by so many steps, and the ways

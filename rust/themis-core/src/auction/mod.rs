@@ -4,6 +4,8 @@
 //! [`run_round`] is the round from top to bottom: visibility, bids, proportional fairness, hidden
 //! payments, charging, leftovers. Each phase is a module.
 
+mod asks;
+mod attempt;
 mod bid;
 mod bidder;
 mod changes;
@@ -22,6 +24,7 @@ mod greedy;
 mod knapsack;
 mod large;
 mod leftovers;
+mod limits;
 mod menus;
 mod nearby;
 mod outcome;

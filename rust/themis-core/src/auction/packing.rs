@@ -1,8 +1,9 @@
 //! Whether many asks fit at once, and in which rooms: best fit first, then other ways, in two orders.
 //!
 //! The same asks are met again and again in one search, and in the next: what was found is kept, and
-//! what does not fit beside fewer asks, or would where a harder ask did, is not looked for. Cost:
-//! O(rooms of the kind) an ask; where best fit fails, twice as much for all asks and [`SPARE`] more.
+//! what needs more than there is ([`super::limits`]), does not fit beside fewer asks, or would where a
+//! harder ask did, is not looked for. Cost: O(rooms of the kind) an ask; where best fit fails, twice as
+//! much for all asks and [`SPARE`] more ([`super::attempt`]).
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -10,15 +11,13 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 use smallvec::SmallVec;
 
-use super::rooms::{Rooms, WHOLE};
+use super::attempt::{Attempt, ROOMS_A_STEP};
+use super::limits::Limits;
+use super::rooms::Rooms;
 use crate::cluster::Locality;
 
 /// Rooms tried in one search for a packing, beside one for every ask.
 const SPARE: u32 = 4;
-/// Rooms that are looked at in a step.
-const ROOMS_A_STEP: u32 = 16;
-/// Bits of a room's number, and of what is left in it.
-const ROOM_BITS: u32 = 16;
 /// No packing was found.
 const NONE: u32 = u32::MAX;
 /// None was looked for.
@@ -26,6 +25,9 @@ const UNKNOWN: u32 = u32::MAX - 1;
 
 /// (kind, room) of every ask that is bound to rooms.
 pub(super) type Packing = SmallVec<[(u16, u16); 8]>;
+
+/// What asks need of every limit.
+type Needed = SmallVec<[u32; 32]>;
 
 /// Packings that were looked for, by number; number 0 has no asks.
 #[derive(Debug)]
@@ -38,6 +40,9 @@ pub(super) struct Packings {
     /// By the sums of marks. Sets of asks whose sums met by chance would share a packing, and be
     /// given whatever GPUs are free when they are placed.
     by_marks: HashMap<u64, u32, Mixing>,
+    limits: Limits,
+    /// Of each of these: what its asks need of the limits.
+    needed: Vec<u32>,
     /// Of every kind that failed once: the kinds that are harder to have.
     harder: Vec<Option<Box<[u16]>>>,
     /// The place of every kind in each order in which asks are packed, once there was need.
@@ -84,11 +89,15 @@ fn mark(number: u64) -> u64 {
 impl Packings {
     /// Nothing was looked for.
     pub(super) fn new(rooms: &Rooms) -> Self {
+        let limits = Limits::of(rooms);
+        let needed = vec![0; limits.len()];
         Self {
             found: vec![Packing::new()],
             marks: vec![0],
             with: vec![UNKNOWN; rooms.kinds.len()],
             by_marks: HashMap::default(),
+            limits,
+            needed,
             harder: vec![None; rooms.kinds.len()],
             orders: [Vec::new(), Vec::new()],
             attempt: Attempt::default(),
@@ -108,6 +117,11 @@ impl Packings {
         let known = self.by_marks.get(&marks).copied().filter(|known| *known != NONE);
         known.unwrap_or_else(|| {
             self.with.resize(self.with.len() + rooms.kinds.len(), UNKNOWN);
+            let from = self.needed.len();
+            self.needed.resize(from + self.limits.len(), 0);
+            for (kind, _) in &packing {
+                self.limits.add(&mut self.needed[from..], *kind);
+            }
             self.add(packing, marks)
         })
     }
@@ -149,11 +163,11 @@ impl Packings {
         if let Some(known) = self.by_marks.get(&marks) {
             return *known;
         }
-        let packing = &self.found[number as usize];
-        self.steps += 1 + (packing.len() + rooms.all.len()) as u32 / ROOMS_A_STEP;
-        self.attempt.lay(rooms, packing);
+        let mut needed: Needed =
+            self.needed[number as usize * self.limits.len()..][..self.limits.len()].into();
         let row = number as usize * rooms.kinds.len();
-        if self.attempt.add(rooms, kind) || self.pack(rooms, number, kind) {
+        if self.limits.add(&mut needed, kind) && self.find(rooms, number, kind) {
+            self.needed.extend(needed);
             // What fits beside fewer asks no more does not fit beside more.
             for kind in row..row + rooms.kinds.len() {
                 let none = self.with[kind] == NONE;
@@ -167,6 +181,14 @@ impl Packings {
         }
         self.by_marks.insert(marks, NONE);
         NONE
+    }
+
+    /// Packs one more ask: beside the others as they lie, or all anew.
+    fn find(&mut self, rooms: &Rooms, number: u32, kind: u16) -> bool {
+        let packing = &self.found[number as usize];
+        self.steps += 1 + (packing.len() + rooms.all.len()) as u32 / ROOMS_A_STEP;
+        self.attempt.lay(rooms, packing);
+        self.attempt.add(rooms, kind) || self.pack(rooms, number, kind)
     }
 
     /// Packs asks from the start: small rooms first, then those with a single room, then large asks;
@@ -205,105 +227,6 @@ fn orders(rooms: &Rooms) -> [Vec<u16>; 2] {
         (0..).zip(kinds).for_each(|(place, kind)| places[usize::from(kind)] = place);
         places
     })
-}
-
-/// A packing under way.
-#[derive(Debug, Default)]
-struct Attempt {
-    /// GPUs left in every room; of the whole, which is not counted, more than anybody asks for.
-    left: Vec<u32>,
-    packing: Packing,
-    /// Steps of searches since they were last counted.
-    steps: u32,
-}
-
-impl Attempt {
-    /// Starts from a packing.
-    fn lay(&mut self, rooms: &Rooms, packing: &[(u16, u16)]) {
-        self.left.clear();
-        self.left.extend(rooms.all.iter().map(|room| room.free));
-        self.left[usize::from(WHOLE)] = u32::MAX;
-        self.packing.clear();
-        for (kind, room) in packing {
-            self.take(rooms, *kind, *room);
-        }
-    }
-
-    /// Adds an ask where it fits best; nothing else moves.
-    fn add(&mut self, rooms: &Rooms, kind: u16) -> bool {
-        let best = self.open(rooms, kind).map(|(fit, _)| fit).min();
-        best.is_some_and(|fit| {
-            self.take(rooms, kind, fit as u16);
-            true
-        })
-    }
-
-    /// Packs asks in this order, the first not in `banned` rooms (a bit each, by place in its list).
-    fn seek(&mut self, rooms: &Rooms, asks: &[u16], mut banned: u64, left: &mut u32) -> bool {
-        let Some((kind, rest)) = asks.split_first() else { return true };
-        let bit = |at: usize| 1_u64.checked_shl(at as u32).unwrap_or(0);
-        let mut next = 0;
-        loop {
-            let open = self.open(rooms, *kind).filter(|(fit, _)| *fit >= next);
-            let best = open.filter(|(_, at)| banned & bit(*at) == 0).map(|(fit, _)| fit).min();
-            let Some(best) = best.filter(|_| *left > 0) else { return false };
-            *left -= 1;
-            let looked_at = rooms.kinds[usize::from(*kind)].rooms.len() as u32;
-            self.steps += 1 + looked_at / ROOMS_A_STEP;
-            self.take(rooms, *kind, best as u16);
-            let banned_next = if rest.first() == Some(kind) { banned } else { 0 };
-            if self.could_have(rooms, rest) && self.seek(rooms, rest, banned_next, left) {
-                return true;
-            }
-            self.take_back(rooms);
-            // Rooms with as much left in the same part are alike: what lies inside them came before.
-            // Asks of one kind change places freely: none of the next needs to lie here either.
-            let alike = best >> ROOM_BITS;
-            let places = self.open(rooms, *kind).filter(|(fit, _)| fit >> ROOM_BITS == alike);
-            banned |= places.fold(0, |bits, (_, at)| bits | bit(at));
-            next = (alike + 1) << ROOM_BITS;
-        }
-    }
-
-    /// Whether asks fit as far as those of one kind alone tell.
-    fn could_have(&self, rooms: &Rooms, asks: &[u16]) -> bool {
-        asks.chunk_by(|a, b| a == b).all(|alike| {
-            let kind = &rooms.kinds[usize::from(alike[0])];
-            let mut lacking = alike.len() as u32;
-            kind.paths.iter().any(|path| {
-                let left = path.map(|room| self.left[usize::from(room)]);
-                lacking = lacking.saturating_sub(left[0].min(left[1]).min(left[2]) / kind.gpus);
-                lacking == 0
-            })
-        })
-    }
-
-    /// The rooms that have an ask, and their places in the list of its kind. The least fits best: by
-    /// the GPUs left in the room, in the part around it, then that part and the room by number.
-    fn open(&self, rooms: &Rooms, kind: u16) -> impl Iterator<Item = (u64, usize)> {
-        let kind = &rooms.kinds[usize::from(kind)];
-        kind.paths.iter().enumerate().filter_map(|(at, path)| {
-            let [here, around, beyond] = path.map(|room| self.left[usize::from(room)]);
-            if here.min(around).min(beyond) < kind.gpus {
-                return None;
-            }
-            let left = |left: u32| u64::from(left.min(u32::from(u16::MAX)));
-            let parts = [left(here), left(around), path[1].into(), path[0].into()];
-            Some((parts.iter().fold(0, |fit, part| fit << ROOM_BITS | part), at))
-        })
-    }
-
-    fn take(&mut self, rooms: &Rooms, kind: u16, room: u16) {
-        let gpus = rooms.kinds[usize::from(kind)].gpus;
-        rooms.around(room).iter().for_each(|room| self.left[*room] -= gpus);
-        self.packing.push((kind, room));
-    }
-
-    fn take_back(&mut self, rooms: &Rooms) {
-        let Some((kind, room)) = self.packing.pop() else { return };
-        let gpus = rooms.kinds[usize::from(kind)].gpus;
-        rooms.around(room).iter().for_each(|room| self.left[*room] += gpus);
-    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,142 @@
+//! One attempt to pack asks: the room that fits each best, then others, as long as steps are left.
+
+use super::packing::Packing;
+use super::rooms::{Rooms, WHOLE};
+
+/// Rooms that are looked at in a step.
+pub(super) const ROOMS_A_STEP: u32 = 16;
+/// Bits of a room's number, and of what is left in it.
+const ROOM_BITS: u32 = 16;
+
+/// A packing under way.
+#[derive(Debug, Default)]
+pub(super) struct Attempt {
+    /// GPUs left in every room; of the whole, which is not counted, more than anybody asks for.
+    left: Vec<u32>,
+    pub(super) packing: Packing,
+    /// Steps of searches since they were last counted.
+    pub(super) steps: u32,
+}
+
+impl Attempt {
+    /// Starts from a packing.
+    pub(super) fn lay(&mut self, rooms: &Rooms, packing: &[(u16, u16)]) {
+        self.left.clear();
+        self.left.extend(rooms.all.iter().map(|room| room.free));
+        self.left[usize::from(WHOLE)] = u32::MAX;
+        self.packing.clear();
+        for (kind, room) in packing {
+            self.take(rooms, *kind, *room);
+        }
+    }
+
+    /// Adds an ask where it fits best; nothing else moves.
+    pub(super) fn add(&mut self, rooms: &Rooms, kind: u16) -> bool {
+        let best = self.best(rooms, kind, 0, 0);
+        best.is_some_and(|fit| {
+            self.take(rooms, kind, fit as u16);
+            true
+        })
+    }
+
+    /// Packs asks in this order, the first not in `banned` rooms (a bit each, by place in its list).
+    pub(super) fn seek(
+        &mut self,
+        rooms: &Rooms,
+        asks: &[u16],
+        mut banned: u64,
+        left: &mut u32,
+    ) -> bool {
+        let Some((kind, rest)) = asks.split_first() else { return true };
+        let mut best = self.best(rooms, *kind, 0, banned);
+        while let Some(fit) = best.filter(|_| *left > 0) {
+            *left -= 1;
+            let looked_at = rooms.kinds[usize::from(*kind)].rooms.len() as u32;
+            self.steps += 1 + looked_at / ROOMS_A_STEP;
+            self.take(rooms, *kind, fit as u16);
+            let banned_next = if rest.first() == Some(kind) { banned } else { 0 };
+            if self.could_have(rooms, rest) && self.seek(rooms, rest, banned_next, left) {
+                return true;
+            }
+            self.take_back(rooms);
+            if *left == 0 {
+                break;
+            }
+            // Rooms with as much left in the same part are alike: what lies inside them came before.
+            // Asks of one kind change places freely: none of the next needs to lie here either.
+            let alike = fit >> ROOM_BITS;
+            banned |= self.alike(rooms, *kind, alike);
+            best = self.best(rooms, *kind, (alike + 1) << ROOM_BITS, banned);
+        }
+        false
+    }
+
+    /// Whether asks fit as far as those of one kind alone tell.
+    pub(super) fn could_have(&self, rooms: &Rooms, asks: &[u16]) -> bool {
+        asks.chunk_by(|a, b| a == b).all(|alike| {
+            let kind = &rooms.kinds[usize::from(alike[0])];
+            let mut lacking = alike.len() as u32;
+            kind.paths.iter().any(|path| {
+                let left = path.map(|room| self.left[usize::from(room)]);
+                lacking = lacking.saturating_sub(left[0].min(left[1]).min(left[2]) / kind.gpus);
+                lacking == 0
+            })
+        })
+    }
+
+    /// The room that fits an ask best, of those that fit no better than `next` and are not banned. The
+    /// least fits best: by the GPUs left in the room, in the part around it, then that part and the
+    /// room by number.
+    fn best(&self, rooms: &Rooms, kind: u16, next: u64, banned: u64) -> Option<u64> {
+        let kind = &rooms.kinds[usize::from(kind)];
+        let mut best = u64::MAX;
+        for (at, path) in kind.paths.iter().enumerate() {
+            let here = self.left[usize::from(path[0])];
+            // Most rooms are passed over by what is left in them alone.
+            if here < kind.gpus || u64::from(here) > best >> (3 * ROOM_BITS) {
+                continue;
+            }
+            let fit = self.fit(*path, kind.gpus);
+            if fit < best && fit >= next && banned & bit(at) == 0 {
+                best = fit;
+            }
+        }
+        (best < u64::MAX).then_some(best)
+    }
+
+    /// The rooms of a kind, a bit each, that have an ask and fit it as well but for their number.
+    fn alike(&self, rooms: &Rooms, kind: u16, alike: u64) -> u64 {
+        let kind = &rooms.kinds[usize::from(kind)];
+        let places = (0..).zip(&kind.paths);
+        let fits = places.filter(|(_, path)| self.fit(**path, kind.gpus) >> ROOM_BITS == alike);
+        fits.fold(0, |bits, (at, _)| bits | bit(at))
+    }
+
+    /// How well a room with those around it fits an ask: the less the better.
+    fn fit(&self, path: [u16; 3], gpus: u32) -> u64 {
+        let [here, around, beyond] = path.map(|room| self.left[usize::from(room)]);
+        if here.min(around).min(beyond) < gpus {
+            return u64::MAX;
+        }
+        let left = |left: u32| u64::from(left.min(u32::from(u16::MAX)));
+        let parts = [left(here), left(around), path[1].into(), path[0].into()];
+        parts.iter().fold(0, |fit, part| fit << ROOM_BITS | part)
+    }
+
+    fn take(&mut self, rooms: &Rooms, kind: u16, room: u16) {
+        let gpus = rooms.kinds[usize::from(kind)].gpus;
+        rooms.around(room).iter().for_each(|room| self.left[*room] -= gpus);
+        self.packing.push((kind, room));
+    }
+
+    fn take_back(&mut self, rooms: &Rooms) {
+        let Some((kind, room)) = self.packing.pop() else { return };
+        let gpus = rooms.kinds[usize::from(kind)].gpus;
+        rooms.around(room).iter().for_each(|room| self.left[*room] += gpus);
+    }
+}
+
+/// The bit of a place; of those beyond the last, none.
+fn bit(at: usize) -> u64 {
+    1_u64.checked_shl(at as u32).unwrap_or(0)
+}

@@ -1,0 +1,160 @@
+//! What asks need together of the parts of an offer, whichever rooms they lie in.
+//!
+//! Slots, or machines, or racks hold so many bundles of g GPUs, and an ask of g GPUs or more that lies
+//! within one of them takes the place of some of these: a whole part's if it leaves less than g GPUs
+//! there. Asks that need more than there is do not fit, and no rooms have to be tried.
+//!
+//! Cost: O(kinds x (limits + rooms)) once, O(limits) an ask. There are three limits a size of asks.
+
+use super::rooms::{Kind, Rooms};
+use crate::cluster::Locality;
+
+/// Bundles of so many GPUs within parts of a locality.
+#[derive(Clone, Copy)]
+struct Limit {
+    gpus: u32,
+    level: Locality,
+}
+
+/// How much there is of each limit, and how much an ask of each kind needs of it.
+#[derive(Debug)]
+pub(super) struct Limits {
+    there: Vec<u32>,
+    needs: Vec<u32>,
+}
+
+impl Limits {
+    /// For all asks that are bound to rooms.
+    pub(super) fn of(rooms: &Rooms) -> Self {
+        let bound = (0..).zip(&rooms.kinds).filter(|(at, _)| rooms.is_bound(*at));
+        let mut sizes: Vec<u32> = bound.map(|(_, kind)| kind.gpus).collect();
+        sizes.sort_unstable();
+        sizes.dedup();
+        let levels = [Locality::Slot, Locality::Machine, Locality::Rack];
+        let of_size = |gpus: u32| levels.map(|level| Limit { gpus, level });
+        let limits: Vec<Limit> = sizes.into_iter().flat_map(of_size).collect();
+        let there = limits.iter().map(|limit| limit.there(rooms)).collect();
+        let needs =
+            rooms.kinds.iter().flat_map(|kind| limits.iter().map(|limit| limit.need(rooms, kind)));
+        Self { there, needs: needs.collect() }
+    }
+
+    /// How many limits there are.
+    pub(super) fn len(&self) -> usize {
+        self.there.len()
+    }
+
+    /// Adds what one more ask of a kind needs; whether there is as much.
+    pub(super) fn add(&self, needed: &mut [u32], kind: u16) -> bool {
+        let more = &self.needs[usize::from(kind) * self.len()..][..self.len()];
+        needed.iter_mut().zip(more).for_each(|(needed, more)| *needed += more);
+        needed.iter().zip(&self.there).all(|(needed, there)| needed <= there)
+    }
+}
+
+impl Limit {
+    fn there(self, rooms: &Rooms) -> u32 {
+        let parts = rooms.all.iter().filter(|room| room.level == self.level);
+        parts.map(|room| room.free / self.gpus).sum()
+    }
+
+    /// The least that an ask of a kind takes the place of; nothing if it may lie further apart.
+    fn need(self, rooms: &Rooms, kind: &Kind) -> u32 {
+        if kind.within.level > self.level || kind.gpus < self.gpus {
+            return 0;
+        }
+        if kind.within.level < self.level {
+            return kind.gpus / self.gpus;
+        }
+        let in_room = |room: &u16| {
+            let free = rooms.all[usize::from(*room)].free;
+            let alone = free - kind.gpus < self.gpus;
+            if alone { free / self.gpus } else { kind.gpus / self.gpus }
+        };
+        kind.rooms.iter().map(in_room).min().unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::super::bid::Ask;
+    use super::super::packing::Packings;
+    use super::*;
+    use crate::cluster::{Chunks, FreeSet, MachineSpec, Topology, TypeSet, Within};
+
+    /// Asks of so many GPUs within a locality, in rooms of machines with a slot of 4 or 2 GPUs for each.
+    fn rooms_and_asks(machines: &[u32], asks: &[(u32, Locality)]) -> (Rooms, Vec<u16>) {
+        let spec = |gpus: &u32| MachineSpec { rack: 0, gpus: *gpus, slot_gpus: *gpus.min(&4) };
+        let specs: Vec<MachineSpec> = machines.iter().map(spec).collect();
+        let offer = FreeSet::full(Arc::new(Topology::new(&specs).expect("valid")));
+        let chunks = Chunks::of(&offer, &[], &[TypeSet::ALL]);
+        let mut rooms = Rooms::of(&offer);
+        let ask = |(gpus, level): &(u32, Locality)| {
+            let ask = Ask { job: 0, gpus: *gpus, within: Within::from(*level), near: None };
+            rooms.kind(&offer, &chunks, &ask)
+        };
+        let kinds = asks.iter().map(ask).collect();
+        (rooms, kinds)
+    }
+
+    fn is_within(rooms: &Rooms, asks: &[u16]) -> bool {
+        let limits = Limits::of(rooms);
+        let mut needed = vec![0; limits.len()];
+        asks.iter().all(|kind| limits.add(&mut needed, *kind))
+    }
+
+    #[test]
+    fn what_needs_more_than_there_is_is_known_without_trying() {
+        let (slot, machine) = (Locality::Slot, Locality::Machine);
+        let pairs = |count| vec![(2, slot); count];
+        // Two machines of 8 in slots of 4, and two single GPUs, which no pair can use.
+        let machines = [8, 8, 1, 1];
+        let cases = [
+            (pairs(8), true),
+            (pairs(9), false),
+            ([vec![(8, machine)], pairs(4)].concat(), true),
+            ([vec![(8, machine)], pairs(5)].concat(), false),
+            // A slot of 4 with 3 of them gone has no pair left.
+            ([vec![(3, slot)], pairs(6)].concat(), true),
+            ([vec![(3, slot)], pairs(7)].concat(), false),
+        ];
+        for (asks, fits) in cases {
+            let (rooms, kinds) = rooms_and_asks(&machines, &asks);
+            assert_eq!(is_within(&rooms, &kinds), fits, "{asks:?}");
+        }
+    }
+
+    #[test]
+    fn what_packs_is_within_the_limits() {
+        let levels = [Locality::Slot, Locality::Machine, Locality::Rack];
+        let (mut packed, mut ruled_out) = (0, 0);
+        for seed in 1..400_u64 {
+            let mut state = seed * 7_919;
+            let mut below = |limit: u64| {
+                state = state * 48_271 % 0x7fff_ffff;
+                (state % limit) as u32
+            };
+            let machines: Vec<u32> =
+                (0..4).map(|_| [8, 4, 4, 3, 2, 1][below(6) as usize]).collect();
+            let asks: Vec<(u32, Locality)> =
+                (0..6).map(|_| (1 + below(4), levels[below(3) as usize])).collect();
+            let (rooms, kinds) = rooms_and_asks(&machines, &asks);
+            // Packed one by one where best fit alone finds room, whatever the limits say.
+            let mut attempt = super::super::attempt::Attempt::default();
+            attempt.lay(&rooms, &[]);
+            let bound: Vec<u16> =
+                kinds.iter().copied().filter(|kind| rooms.is_bound(*kind)).collect();
+            if bound.iter().all(|kind| attempt.add(&rooms, *kind)) {
+                assert!(is_within(&rooms, &bound), "seed {seed}: {machines:?} {asks:?}");
+                packed += 1;
+            } else if !is_within(&rooms, &bound) {
+                let all: Vec<(u16, u16)> = bound.iter().map(|kind| (*kind, 1)).collect();
+                assert_eq!(Packings::new(&rooms).with_all(&rooms, 0, &all), None, "seed {seed}");
+                ruled_out += 1;
+            }
+        }
+        assert!(packed > 50 && ruled_out > 50, "{packed} {ruled_out}");
+    }
+}
