@@ -17,7 +17,7 @@ struct Limit {
 }
 
 /// How much there is of each limit, and how much an ask of each kind needs of it.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Limits {
     there: Vec<u32>,
     needs: Vec<u32>,
@@ -39,16 +39,12 @@ impl Limits {
         Self { there, needs: needs.collect() }
     }
 
-    /// How many limits there are.
-    pub(super) fn len(&self) -> usize {
-        self.there.len()
-    }
-
-    /// Adds what one more ask of a kind needs; whether there is as much.
-    pub(super) fn add(&self, needed: &mut [u32], kind: u16) -> bool {
-        let more = &self.needs[usize::from(kind) * self.len()..][..self.len()];
-        needed.iter_mut().zip(more).for_each(|(needed, more)| *needed += more);
-        needed.iter().zip(&self.there).all(|(needed, there)| needed <= there)
+    /// Whether there is as much as these asks need.
+    pub(super) fn have(&self, asks: &[u16]) -> bool {
+        self.there.iter().enumerate().all(|(limit, there)| {
+            let need = |kind: &u16| self.needs[usize::from(*kind) * self.there.len() + limit];
+            asks.iter().map(need).sum::<u32>() <= *there
+        })
     }
 }
 
@@ -99,12 +95,6 @@ mod tests {
         (rooms, kinds)
     }
 
-    fn is_within(rooms: &Rooms, asks: &[u16]) -> bool {
-        let limits = Limits::of(rooms);
-        let mut needed = vec![0; limits.len()];
-        asks.iter().all(|kind| limits.add(&mut needed, *kind))
-    }
-
     #[test]
     fn what_needs_more_than_there_is_is_known_without_trying() {
         let (slot, machine) = (Locality::Slot, Locality::Machine);
@@ -122,7 +112,7 @@ mod tests {
         ];
         for (asks, fits) in cases {
             let (rooms, kinds) = rooms_and_asks(&machines, &asks);
-            assert_eq!(is_within(&rooms, &kinds), fits, "{asks:?}");
+            assert_eq!(Limits::of(&rooms).have(&kinds), fits, "{asks:?}");
         }
     }
 
@@ -147,9 +137,9 @@ mod tests {
             let bound: Vec<u16> =
                 kinds.iter().copied().filter(|kind| rooms.is_bound(*kind)).collect();
             if bound.iter().all(|kind| attempt.add(&rooms, *kind)) {
-                assert!(is_within(&rooms, &bound), "seed {seed}: {machines:?} {asks:?}");
+                assert!(Limits::of(&rooms).have(&bound), "seed {seed}: {machines:?} {asks:?}");
                 packed += 1;
-            } else if !is_within(&rooms, &bound) {
+            } else if !Limits::of(&rooms).have(&bound) {
                 let all: Vec<(u16, u16)> = bound.iter().map(|kind| (*kind, 1)).collect();
                 assert_eq!(Packings::new(&rooms).with_all(&rooms, 0, &all), None, "seed {seed}");
                 ruled_out += 1;

@@ -26,9 +26,6 @@ const UNKNOWN: u32 = u32::MAX - 1;
 /// (kind, room) of every ask that is bound to rooms.
 pub(super) type Packing = SmallVec<[(u16, u16); 8]>;
 
-/// What asks need of every limit.
-type Needed = SmallVec<[u32; 32]>;
-
 /// Packings that were looked for, by number; number 0 has no asks.
 #[derive(Debug)]
 pub(super) struct Packings {
@@ -40,13 +37,12 @@ pub(super) struct Packings {
     /// By the sums of marks. Sets of asks whose sums met by chance would share a packing, and be
     /// given whatever GPUs are free when they are placed.
     by_marks: HashMap<u64, u32, Mixing>,
-    limits: Limits,
-    /// Of each of these: what its asks need of the limits.
-    needed: Vec<u32>,
     /// Of every kind that failed once: the kinds that are harder to have.
     harder: Vec<Option<Box<[u16]>>>,
     /// The place of every kind in each order in which asks are packed, once there was need.
     orders: [Vec<u16>; 2],
+    /// Of all asks together, from then on.
+    limits: Limits,
     attempt: Attempt,
     /// Steps that were taken.
     pub(super) steps: u32,
@@ -89,17 +85,14 @@ fn mark(number: u64) -> u64 {
 impl Packings {
     /// Nothing was looked for.
     pub(super) fn new(rooms: &Rooms) -> Self {
-        let limits = Limits::of(rooms);
-        let needed = vec![0; limits.len()];
         Self {
             found: vec![Packing::new()],
             marks: vec![0],
             with: vec![UNKNOWN; rooms.kinds.len()],
             by_marks: HashMap::default(),
-            limits,
-            needed,
             harder: vec![None; rooms.kinds.len()],
             orders: [Vec::new(), Vec::new()],
+            limits: Limits::default(),
             attempt: Attempt::default(),
             steps: 0,
         }
@@ -117,11 +110,6 @@ impl Packings {
         let known = self.by_marks.get(&marks).copied().filter(|known| *known != NONE);
         known.unwrap_or_else(|| {
             self.with.resize(self.with.len() + rooms.kinds.len(), UNKNOWN);
-            let from = self.needed.len();
-            self.needed.resize(from + self.limits.len(), 0);
-            for (kind, _) in &packing {
-                self.limits.add(&mut self.needed[from..], *kind);
-            }
             self.add(packing, marks)
         })
     }
@@ -163,11 +151,11 @@ impl Packings {
         if let Some(known) = self.by_marks.get(&marks) {
             return *known;
         }
-        let mut needed: Needed =
-            self.needed[number as usize * self.limits.len()..][..self.limits.len()].into();
+        let packing = &self.found[number as usize];
+        self.steps += 1 + (packing.len() + rooms.all.len()) as u32 / ROOMS_A_STEP;
+        self.attempt.lay(rooms, packing);
         let row = number as usize * rooms.kinds.len();
-        if self.limits.add(&mut needed, kind) && self.find(rooms, number, kind) {
-            self.needed.extend(needed);
+        if self.attempt.add(rooms, kind) || self.pack(rooms, number, kind) {
             // What fits beside fewer asks no more does not fit beside more.
             for kind in row..row + rooms.kinds.len() {
                 let none = self.with[kind] == NONE;
@@ -183,14 +171,6 @@ impl Packings {
         NONE
     }
 
-    /// Packs one more ask: beside the others as they lie, or all anew.
-    fn find(&mut self, rooms: &Rooms, number: u32, kind: u16) -> bool {
-        let packing = &self.found[number as usize];
-        self.steps += 1 + (packing.len() + rooms.all.len()) as u32 / ROOMS_A_STEP;
-        self.attempt.lay(rooms, packing);
-        self.attempt.add(rooms, kind) || self.pack(rooms, number, kind)
-    }
-
     /// Packs asks from the start: small rooms first, then those with a single room, then large asks;
     /// where that fails, those with a single room first, then large asks.
     fn pack(&mut self, rooms: &Rooms, number: u32, kind: u16) -> bool {
@@ -198,7 +178,10 @@ impl Packings {
         let mut asks: SmallVec<[u16; 16]> = packing.map(|(kind, _)| *kind).collect();
         asks.push(kind);
         if self.orders[0].is_empty() {
-            self.orders = orders(rooms);
+            (self.orders, self.limits) = (orders(rooms), Limits::of(rooms));
+        }
+        if !self.limits.have(&asks) {
+            return false;
         }
         (0..2).any(|way| {
             asks.sort_unstable_by_key(|kind| self.orders[way][usize::from(*kind)]);
