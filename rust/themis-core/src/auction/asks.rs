@@ -13,29 +13,35 @@ use super::bid::Ask;
 use crate::app::{AppState, Pattern, Reach, Step};
 use crate::cluster::Topology;
 
-/// (which, how often)
+/// (kind, how often)
 pub(super) type Counts = SmallVec<[(u16, u16); 2]>;
+
+/// (which of the asks that differ, how often)
+type Tally = SmallVec<[(u32, u16); 2]>;
 
 /// What a bidder's patterns ask for.
 pub(super) struct Asked<'a> {
     bid: &'a Bid<'a>,
     topology: &'a Topology,
+    /// The most steps that a pattern serves: an app can have far more than an offer has GPUs.
+    most: usize,
     /// Asks that differ, and their kinds once these were needed.
     asks: Vec<(Ask, Option<u16>)>,
     /// Of each reach that was met, which of these the first steps ask for: none, one, two, ...
-    beginnings: SmallVec<[(Reach, Vec<Counts>); 4]>,
+    beginnings: SmallVec<[(Reach, Vec<Tally>); 4]>,
 }
 
 impl<'a> Asked<'a> {
     pub(super) fn by(bid: &'a Bid<'a>, topology: &'a Topology) -> Self {
-        Self { bid, topology, asks: Vec::new(), beginnings: SmallVec::new() }
+        let most = bid.patterns.iter().map(|pattern| pattern.steps as usize).max().unwrap_or(0);
+        Self { bid, topology, most, asks: Vec::new(), beginnings: SmallVec::new() }
     }
 
     /// How often a pattern asks for each kind, which `kind` numbers.
     pub(super) fn kinds(&mut self, pattern: usize, mut kind: impl FnMut(&Ask) -> u16) -> Counts {
         let mut kinds = Counts::new();
         for (ask, count) in self.of(pattern) {
-            let (ask, known) = &mut self.asks[usize::from(ask)];
+            let (ask, known) = &mut self.asks[ask as usize];
             let kind = *known.get_or_insert_with(|| kind(ask));
             add(&mut kinds, kind, count);
         }
@@ -43,9 +49,9 @@ impl<'a> Asked<'a> {
     }
 
     /// How often it asks for each of the asks that differ.
-    fn of(&mut self, pattern: usize) -> Counts {
+    fn of(&mut self, pattern: usize) -> Tally {
         let bid = self.bid;
-        let mut counts = Counts::new();
+        let mut counts = Tally::new();
         let Some(app) = bid.app_and_steps() else {
             bid.for_each_ask(self.topology, pattern, |ask| add(&mut counts, self.number(ask), 1));
             return counts;
@@ -64,16 +70,16 @@ impl<'a> Asked<'a> {
     }
 
     /// What the first steps ask for within a reach; all steps of a job are one ask.
-    fn beginnings(&mut self, (app, steps): (&AppState, &[Step]), reach: Reach) -> &[Counts] {
+    fn beginnings(&mut self, (app, steps): (&AppState, &[Step]), reach: Reach) -> &[Tally] {
         let known = self.beginnings.iter().position(|(of, _)| *of == reach);
         let at = known.unwrap_or_else(|| {
-            let mut all = vec![Counts::new()];
-            let mut first = 0;
-            for (at, step) in steps.iter().enumerate() {
+            let mut all = vec![Tally::new()];
+            let (mut first, mut gpus) = (0, 0);
+            for (at, step) in steps.iter().take(self.most).enumerate() {
                 if step.job() != steps[first].job() {
-                    first = at;
+                    (first, gpus) = (at, 0);
                 }
-                let gpus = steps[first..=at].iter().map(|step| step.gpus).sum();
+                gpus += step.gpus;
                 let ask = self.number(Ask::of(app, self.topology, (step.job(), gpus), reach));
                 let mut counts = all[first].clone();
                 add(&mut counts, ask, 1);
@@ -86,18 +92,18 @@ impl<'a> Asked<'a> {
     }
 
     /// The number of an ask among those that differ.
-    fn number(&mut self, ask: Ask) -> u16 {
+    fn number(&mut self, ask: Ask) -> u32 {
         let known = self.asks.iter().position(|(known, _)| known.is_like(&ask));
         let number = known.unwrap_or_else(|| {
             self.asks.push((ask, None));
             self.asks.len() - 1
         });
-        number as u16
+        number as u32
     }
 }
 
 /// Counts so many more of one.
-fn add(counts: &mut Counts, one: u16, more: u16) {
+fn add<T: PartialEq>(counts: &mut SmallVec<[(T, u16); 2]>, one: T, more: u16) {
     match counts.iter_mut().find(|(known, _)| *known == one) {
         Some((_, count)) => *count += more,
         None if more > 0 => counts.push((one, more)),
@@ -120,6 +126,19 @@ mod tests {
         let spec = |rack| MachineSpec { rack, gpus: 8, slot_gpus: 4 };
         let topology = Topology::new(&[0, 0, 1, 1].map(spec)).expect("valid");
         FreeSet::full(Arc::new(topology))
+    }
+
+    #[test]
+    fn steps_beyond_an_offer_cost_nothing() {
+        let offer = offer();
+        let job = Job::waiting(1, 400_000, 1e9, Profile::PERFECT);
+        let app = AppState::new(100.0, 500.0, Stopping::All, vec![job]);
+        let bidder = Bidder::App(app.with_rho_empty(Some(1e9)));
+        let chunks = Chunks::of(&offer, &[1], &[TypeSet::ALL]);
+        let bid = Bid::none(&bidder, offer.topology()).on(&offer, &chunks, true);
+        let mut asked = Asked::by(&bid, offer.topology());
+        assert_eq!(asked.kinds(bid.patterns.len() - 1, |_| 7)[..], [(7, 1)]);
+        assert_eq!((asked.most, asked.asks.len()), (32, 32));
     }
 
     #[test]
