@@ -8,9 +8,22 @@ pub(super) const ROOMS_A_STEP: u32 = 16;
 /// Bits of a room's number, and of what is left in it.
 const ROOM_BITS: u32 = 16;
 
+/// What asks need that lie within parts of a level.
+#[derive(Clone, Copy, Debug)]
+struct Need {
+    /// GPUs of all of them.
+    gpus: u32,
+    /// The least GPUs of one.
+    least: u32,
+    /// GPUs of all of them are multiples of this.
+    unit: u32,
+}
+
 /// A packing under way.
 #[derive(Debug, Default)]
 pub(super) struct Attempt {
+    /// Of the last so many asks that are sought for: what they need of slots, machines and racks.
+    needs: Vec<[Need; 3]>,
     /// GPUs left in every room; of the whole, which is not counted, more than anybody asks for.
     left: Vec<u32>,
     pub(super) packing: Packing,
@@ -39,6 +52,36 @@ impl Attempt {
         })
     }
 
+    /// Learns what the asks need that are sought for next, in this order.
+    pub(super) fn expect(&mut self, rooms: &Rooms, asks: &[u16]) {
+        self.needs.clear();
+        let mut needs = [Need { gpus: 0, least: u32::MAX, unit: 0 }; 3];
+        self.needs.push(needs);
+        for kind in asks.iter().rev() {
+            let kind = &rooms.kinds[usize::from(*kind)];
+            for need in needs.iter_mut().skip(kind.within.level as usize) {
+                need.gpus += kind.gpus;
+                need.least = need.least.min(kind.gpus);
+                need.unit = greatest_divisor(need.unit, kind.gpus);
+            }
+            self.needs.push(needs);
+        }
+    }
+
+    /// Whether parts of every level have as many GPUs as the last so many asks can use of them.
+    fn has_enough(&self, rooms: &Rooms, asks: usize) -> bool {
+        let needs = &self.needs[asks];
+        let mut there = [0; 3];
+        for (room, left) in rooms.all.iter().zip(&self.left).skip(1) {
+            let level = room.level as usize;
+            let Need { least, unit, .. } = needs[level];
+            if *left >= least {
+                there[level] += left - left % unit;
+            }
+        }
+        needs.iter().zip(there).all(|(need, there)| need.gpus <= there)
+    }
+
     /// Packs asks in this order, the first not in `banned` rooms (a bit each, by place in its list).
     pub(super) fn seek(
         &mut self,
@@ -55,7 +98,7 @@ impl Attempt {
             self.steps += 1 + looked_at / ROOMS_A_STEP;
             self.take(rooms, *kind, fit as u16);
             let banned_next = if rest.first() == Some(kind) { banned } else { 0 };
-            if self.could_have(rooms, rest) && self.seek(rooms, rest, banned_next, left) {
+            if self.has_enough(rooms, rest.len()) && self.seek(rooms, rest, banned_next, left) {
                 return true;
             }
             self.take_back(rooms);
@@ -134,6 +177,14 @@ impl Attempt {
         let gpus = rooms.kinds[usize::from(kind)].gpus;
         rooms.around(room).iter().for_each(|room| self.left[*room] += gpus);
     }
+}
+
+/// The greatest number that divides both; the second of 0 and another.
+fn greatest_divisor(mut a: u32, mut b: u32) -> u32 {
+    while a != 0 {
+        (a, b) = (b % a, a);
+    }
+    b
 }
 
 /// The bit of a place; of those beyond the last, none.

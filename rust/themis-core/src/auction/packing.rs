@@ -188,6 +188,7 @@ impl Packings {
             self.attempt.lay(rooms, &[]);
             let most = asks.len() as u32 + SPARE;
             let mut left = most;
+            self.attempt.expect(rooms, &asks);
             let found = self.attempt.could_have(rooms, &asks)
                 && self.attempt.seek(rooms, &asks, 0, &mut left);
             self.steps += std::mem::take(&mut self.attempt.steps);
