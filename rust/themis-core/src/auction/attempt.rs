@@ -34,6 +34,7 @@ pub(super) struct Attempt {
 impl Attempt {
     /// Starts from a packing.
     pub(super) fn lay(&mut self, rooms: &Rooms, packing: &[(u16, u16)]) {
+        self.needs.clear();
         self.left.clear();
         self.left.extend(rooms.all.iter().map(|room| room.free));
         self.left[usize::from(WHOLE)] = u32::MAX;
@@ -54,23 +55,27 @@ impl Attempt {
 
     /// Learns what the asks need that are sought for next, in this order.
     pub(super) fn expect(&mut self, rooms: &Rooms, asks: &[u16]) {
-        self.needs.clear();
         let mut needs = [Need { gpus: 0, least: u32::MAX, unit: 0 }; 3];
         self.needs.push(needs);
-        for kind in asks.iter().rev() {
-            let kind = &rooms.kinds[usize::from(*kind)];
-            for need in needs.iter_mut().skip(kind.within.level as usize) {
-                need.gpus += kind.gpus;
+        for alike in asks.chunk_by(|a, b| a == b).rev() {
+            let kind = &rooms.kinds[usize::from(alike[0])];
+            let levels = kind.within.level as usize..;
+            for need in &mut needs[levels.clone()] {
                 need.least = need.least.min(kind.gpus);
                 need.unit = greatest_divisor(need.unit, kind.gpus);
             }
-            self.needs.push(needs);
+            for _ in alike {
+                needs[levels.clone()].iter_mut().for_each(|need| need.gpus += kind.gpus);
+                self.needs.push(needs);
+            }
         }
     }
 
-    /// Whether parts of every level have as many GPUs as the last so many asks can use of them.
+    /// Whether parts of every level have as many GPUs as the last so many asks can use of them, where all
+    /// of these are of a multiple of some number of GPUs: what is left over lies idle.
     fn has_enough(&self, rooms: &Rooms, asks: usize) -> bool {
-        let needs = &self.needs[asks];
+        let units = |needs: &&[Need; 3]| needs.iter().any(|need| need.unit > 1);
+        let Some(needs) = self.needs.get(asks).filter(units) else { return true };
         let mut there = [0; 3];
         for (room, left) in rooms.all.iter().zip(&self.left).skip(1) {
             let level = room.level as usize;
@@ -97,8 +102,12 @@ impl Attempt {
             let looked_at = rooms.kinds[usize::from(*kind)].rooms.len() as u32;
             self.steps += 1 + looked_at / ROOMS_A_STEP;
             self.take(rooms, *kind, fit as u16);
-            let banned_next = if rest.first() == Some(kind) { banned } else { 0 };
-            if self.has_enough(rooms, rest.len()) && self.seek(rooms, rest, banned_next, left) {
+            let same = rest.first() == Some(kind);
+            let banned_next = if same { banned } else { 0 };
+            if (same || self.has_enough(rooms, rest.len()))
+                && self.could_have(rooms, rest)
+                && self.seek(rooms, rest, banned_next, left)
+            {
                 return true;
             }
             self.take_back(rooms);

@@ -183,17 +183,21 @@ impl Packings {
         if !self.limits.have(&asks) {
             return false;
         }
-        (0..2).any(|way| {
+        for way in 0..2 {
             asks.sort_unstable_by_key(|kind| self.orders[way][usize::from(*kind)]);
             self.attempt.lay(rooms, &[]);
-            let most = asks.len() as u32 + SPARE;
-            let mut left = most;
-            self.attempt.expect(rooms, &asks);
+            if way == 0 {
+                self.attempt.expect(rooms, &asks);
+            }
+            let mut left = asks.len() as u32 + SPARE;
             let found = self.attempt.could_have(rooms, &asks)
                 && self.attempt.seek(rooms, &asks, 0, &mut left);
             self.steps += std::mem::take(&mut self.attempt.steps);
-            found
-        })
+            if found || left > 0 {
+                return found;
+            }
+        }
+        false
     }
 }
 
