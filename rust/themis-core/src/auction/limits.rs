@@ -33,10 +33,14 @@ impl Limits {
         let levels = [Locality::Slot, Locality::Machine, Locality::Rack];
         let of_size = |gpus: u32| levels.map(|level| Limit { gpus, level });
         let limits: Vec<Limit> = sizes.into_iter().flat_map(of_size).collect();
+        let inside: Vec<Vec<(u32, u32)>> = limits.iter().map(|limit| limit.inside(rooms)).collect();
         let there = limits.iter().map(|limit| limit.there(rooms)).collect();
-        let needs =
-            rooms.kinds.iter().flat_map(|kind| limits.iter().map(|limit| limit.need(rooms, kind)));
-        Self { there, needs: needs.collect() }
+        let of_kind = |kind| {
+            let limits = limits.iter().zip(&inside);
+            limits.map(move |(limit, inside)| limit.need(rooms, inside, kind))
+        };
+        let needs = rooms.kinds.iter().flat_map(of_kind).collect();
+        Self { there, needs }
     }
 
     /// Whether there is as much as these asks need.
@@ -54,18 +58,35 @@ impl Limit {
         parts.map(|room| room.free / self.gpus).sum()
     }
 
-    /// The least that an ask of a kind takes the place of; nothing if it may lie further apart.
-    fn need(self, rooms: &Rooms, kind: &Kind) -> u32 {
-        if kind.within.level > self.level || kind.gpus < self.gpus {
+    /// How many of its bundles every room holds in the parts inside it, and in how many parts.
+    fn inside(self, rooms: &Rooms) -> Vec<(u32, u32)> {
+        let mut inside = vec![(0, 0); rooms.all.len()];
+        for room in rooms.all.iter().filter(|room| room.level == self.level) {
+            let mut around = room.path.to_vec();
+            around.dedup();
+            for at in around {
+                let (bundles, parts) = &mut inside[usize::from(at)];
+                *bundles += room.free / self.gpus;
+                *parts += 1;
+            }
+        }
+        inside
+    }
+
+    /// The least that an ask of a kind takes the place of.
+    fn need(self, rooms: &Rooms, inside: &[(u32, u32)], kind: &Kind) -> u32 {
+        if kind.gpus < self.gpus {
             return 0;
         }
         if kind.within.level < self.level {
             return kind.gpus / self.gpus;
         }
-        let in_room = |room: &u16| {
-            let free = rooms.all[usize::from(*room)].free;
-            let alone = free - kind.gpus < self.gpus;
-            if alone { free / self.gpus } else { kind.gpus / self.gpus }
+        let in_room = |at: &u16| {
+            let (bundles, parts) = inside[usize::from(*at)];
+            let alone = rooms.all[usize::from(*at)].free - kind.gpus < self.gpus;
+            // One that may lie in several parts may be given what nothing else can use in each.
+            let spared = if kind.within.level > self.level { parts * (self.gpus - 1) } else { 0 };
+            if alone { bundles } else { kind.gpus.saturating_sub(spared) / self.gpus }
         };
         kind.rooms.iter().map(in_room).min().unwrap_or(0)
     }
