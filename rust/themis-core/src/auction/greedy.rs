@@ -16,6 +16,9 @@ use super::solution::Solution;
 use crate::app::Placed;
 use crate::cluster::{Fill, FreeSet};
 
+/// Steps of a bidder that fail in a row before the others are put in order: mostly few do.
+const SCANS: u32 = 4;
+
 /// A solution under way, and what is still free.
 pub(super) struct Greedy<'a> {
     bids: &'a [Bid<'a>],
@@ -26,6 +29,8 @@ pub(super) struct Greedy<'a> {
     /// Patterns that were tried, all bidders' one after another, and where each bidder's begin.
     failed: FixedBitSet,
     first: Vec<usize>,
+    /// Steps of a bidder that failed since it last won something, and after some of them all others.
+    others: Vec<(u32, BinaryHeap<Candidate>)>,
     queue: BinaryHeap<Candidate>,
 }
 
@@ -46,6 +51,7 @@ impl<'a> Greedy<'a> {
             gpus: vec![0; bids.len()],
             failed: FixedBitSet::with_capacity(patterns),
             first,
+            others: vec![(0, BinaryHeap::new()); bids.len()],
             queue: BinaryHeap::new(),
         }
     }
@@ -120,12 +126,15 @@ impl<'a> Greedy<'a> {
         }
         while let Some(best) = self.queue.pop() {
             let (bidder, pattern) = (best.bidder, best.pattern);
-            if self.gpus_after(bidder, pattern) <= self.free.total() {
-                self.try_step(bidder, pattern);
+            let fits = self.gpus_after(bidder, pattern) <= self.free.total();
+            let next = if fits && self.try_step(bidder, pattern) {
+                self.others[bidder] = (0, BinaryHeap::new());
+                self.best_step(bidder)
             } else {
                 self.failed.insert(self.first[bidder] + pattern);
-            }
-            self.queue.extend(self.best_step(bidder));
+                self.next_step(bidder)
+            };
+            self.queue.extend(next);
         }
         self.solution
     }
@@ -137,22 +146,37 @@ impl<'a> Greedy<'a> {
 
     /// The pattern of a bidder with the largest gain a GPU.
     fn best_step(&self, bidder: usize) -> Option<Candidate> {
-        let now = self.solution.log_v[bidder];
-        if now >= self.bids[bidder].most {
-            return None;
+        self.steps(bidder).max()
+    }
+
+    /// The same of a bidder that has what it had when a step failed.
+    fn next_step(&mut self, bidder: usize) -> Option<Candidate> {
+        self.others[bidder].0 += 1;
+        if self.others[bidder].0 < SCANS {
+            return self.best_step(bidder);
         }
-        let open = self.bids[bidder].patterns.iter().enumerate().filter(|(at, pattern)| {
+        if self.others[bidder].0 == SCANS {
+            self.others[bidder].1 = self.steps(bidder).collect();
+        }
+        self.others[bidder].1.pop()
+    }
+
+    /// The patterns that a bidder could have instead of what it has.
+    fn steps(&self, bidder: usize) -> impl Iterator<Item = Candidate> {
+        let now = self.solution.log_v[bidder];
+        let bid = &self.bids[bidder];
+        let patterns = if now >= bid.most { &[][..] } else { &bid.patterns[..] };
+        let open = patterns.iter().enumerate().filter(move |(at, pattern)| {
             pattern.log_v > now
                 && self.gpus_after(bidder, *at) <= self.free.total()
                 && !self.failed.contains(self.first[bidder] + *at)
         });
-        open.map(|(at, pattern)| Candidate {
+        open.map(move |(at, pattern)| Candidate {
             gain: (pattern.log_v - now) / f64::from(self.gpus_after(bidder, at)),
             gpus: pattern.gpus(),
             pattern: at,
             bidder,
         })
-        .max()
     }
 
     /// Trades what the bidder has for the pattern if it can be had; marks it as tried.
@@ -171,7 +195,7 @@ impl<'a> Greedy<'a> {
 }
 
 /// A step that a bidder could take next; the greatest is taken.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Candidate {
     gain: f64,
     gpus: u32,

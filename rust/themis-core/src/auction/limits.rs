@@ -6,7 +6,7 @@
 //!
 //! Cost: O(kinds x (limits + rooms)) once, O(limits) an ask. There are three limits a size of asks.
 
-use super::rooms::{Kind, Rooms};
+use super::rooms::{Kind, Rooms, WHOLE};
 use crate::cluster::Locality;
 
 /// Bundles of so many GPUs within parts of a locality.
@@ -62,10 +62,8 @@ impl Limit {
     fn inside(self, rooms: &Rooms) -> Vec<(u32, u32)> {
         let mut inside = vec![(0, 0); rooms.all.len()];
         for room in rooms.all.iter().filter(|room| room.level == self.level) {
-            let mut around = room.path.to_vec();
-            around.dedup();
-            for at in around {
-                let (bundles, parts) = &mut inside[usize::from(at)];
+            for at in room.path.iter().filter(|at| **at != WHOLE) {
+                let (bundles, parts) = &mut inside[usize::from(*at)];
                 *bundles += room.free / self.gpus;
                 *parts += 1;
             }
