@@ -26,9 +26,10 @@ use super::sweep::sweep;
 use crate::app::{Part, Placed};
 use crate::cluster::{Chunks, FreeSet, Locality, fit, fit_in};
 
-/// Steps of search and sweeps for the allocation. One takes some 0.1 us; with more than
-/// [`FULL_EFFORT`] bidders steps take longer, and there are fewer.
+/// Steps of search and sweeps for the allocation, and at most so many a bidder. One takes some 0.1 us;
+/// with more than [`FULL_EFFORT`] bidders steps take longer, and there are fewer.
 const STEPS: u32 = 40_000;
+const STEPS_A_BIDDER: u32 = 2_000;
 pub(super) const FULL_EFFORT: u32 = 24;
 /// Sweeps that share them.
 const SWEEPS: u32 = 2;
@@ -99,7 +100,8 @@ impl Few {
         known: Solution,
         thrift: u32,
     ) -> Solution {
-        let steps = self.effort(STEPS, FULL_EFFORT) / thrift;
+        let most = STEPS_A_BIDDER * bids.len() as u32;
+        let steps = self.effort(STEPS, FULL_EFFORT).min(most) / thrift;
         let easy = steps / FIRST_PARTS;
         let auction = (offer, chunks, bids);
         let nearby = NEARBY_STEPS / thrift;
