@@ -1,4 +1,7 @@
 //! One attempt to pack asks: the room that fits each best, then others, as long as steps are left.
+//!
+//! It turns back where asks of one kind have no room, and, if it was told what to expect, where all of
+//! them need more GPUs than they can use: beside three of four GPUs, the fourth is of no use to pairs.
 
 use super::packing::Packing;
 use super::rooms::{Rooms, WHOLE};
@@ -199,4 +202,40 @@ fn greatest_divisor(mut a: u32, mut b: u32) -> u32 {
 /// The bit of a place; of those beyond the last, none.
 fn bit(at: usize) -> u64 {
     1_u64.checked_shl(at as u32).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::super::bid::Ask;
+    use super::*;
+    use crate::cluster::{Chunks, FreeSet, Locality, MachineSpec, Topology, Within};
+
+    #[test]
+    fn what_nothing_can_use_is_not_enough_though_every_kind_alone_would_fit() {
+        let spec = MachineSpec { rack: 0, gpus: 4, slot_gpus: 4 };
+        let offer = FreeSet::full(Arc::new(Topology::new(&[spec, spec]).expect("valid")));
+        let chunks = Chunks::of(&offer, &[], &[]);
+        let mut rooms = Rooms::of(&offer);
+        let asks = [(3, Locality::Slot), (2, Locality::Slot), (2, Locality::Machine)];
+        let [three, pair, near] = asks.map(|(gpus, level)| {
+            let ask = Ask { job: 0, gpus, within: Within::from(level), near: None };
+            rooms.kind(&offer, &chunks, &ask)
+        });
+        let mut attempt = Attempt::default();
+        for (asks, enough) in
+            [(vec![three, pair, near], true), (vec![three, pair, near, near], false)]
+        {
+            attempt.lay(&rooms, &[]);
+            attempt.expect(&rooms, &asks);
+            assert!(attempt.has_enough(&rooms, asks.len()));
+            assert!(attempt.add(&rooms, three) && attempt.could_have(&rooms, &asks[1..]));
+            // One GPU beside three is of no use to pairs.
+            assert_eq!(attempt.has_enough(&rooms, asks.len() - 1), enough);
+            attempt.lay(&rooms, &[]);
+            attempt.expect(&rooms, &asks);
+            assert_eq!(attempt.seek(&rooms, &asks, 0, &mut 100), enough);
+        }
+    }
 }

@@ -2,7 +2,8 @@
 //!
 //! Slots, or machines, or racks hold so many bundles of g GPUs, and an ask of g GPUs or more that lies
 //! within one of them takes the place of some of these: a whole part's if it leaves less than g GPUs
-//! there. Asks that need more than there is do not fit, and no rooms have to be tried.
+//! there. So does an ask that may lie in several, but for what each of them can spare. Asks that need
+//! more than there is do not fit, and no rooms have to be tried.
 //!
 //! Cost: O(kinds x (limits + rooms)) once, O(limits) an ask. There are three limits a size of asks.
 
@@ -119,7 +120,8 @@ mod tests {
         let (slot, machine) = (Locality::Slot, Locality::Machine);
         let pairs = |count| vec![(2, slot); count];
         // Two machines of 8 in slots of 4, and two single GPUs, which no pair can use.
-        let machines = [8, 8, 1, 1];
+        let (machines, fewer) = (vec![8, 8, 1, 1], vec![8, 4]);
+        let whole = vec![(8, machine), (3, slot)];
         let cases = [
             (pairs(8), true),
             (pairs(9), false),
@@ -129,9 +131,18 @@ mod tests {
             ([vec![(3, slot)], pairs(6)].concat(), true),
             ([vec![(3, slot)], pairs(7)].concat(), false),
         ];
-        for (asks, fits) in cases {
-            let (rooms, kinds) = rooms_and_asks(&machines, &asks);
-            assert_eq!(Limits::of(&rooms).have(&kinds), fits, "{asks:?}");
+        let of_fewer = [
+            // What takes a machine leaves no slot of it.
+            (whole.clone(), true),
+            ([whole, pairs(1)].concat(), false),
+            // What a machine has left beside 6 of its GPUs may be one in each slot, or a pair.
+            ([vec![(6, machine)], pairs(3)].concat(), true),
+            ([vec![(6, machine)], pairs(4)].concat(), false),
+        ];
+        let cases = cases.map(|case| (&machines, case)).into_iter();
+        for (machines, (asks, fits)) in cases.chain(of_fewer.map(|case| (&fewer, case))) {
+            let (rooms, kinds) = rooms_and_asks(machines, &asks);
+            assert_eq!(Limits::of(&rooms).have(&kinds), fits, "{machines:?} {asks:?}");
         }
     }
 
@@ -139,7 +150,7 @@ mod tests {
     fn what_packs_is_within_the_limits() {
         let levels = [Locality::Slot, Locality::Machine, Locality::Rack];
         let (mut packed, mut ruled_out) = (0, 0);
-        for seed in 1..400_u64 {
+        for seed in 1..2_000_u64 {
             let mut state = seed * 7_919;
             let mut below = |limit: u64| {
                 state = state * 48_271 % 0x7fff_ffff;
@@ -147,8 +158,9 @@ mod tests {
             };
             let machines: Vec<u32> =
                 (0..4).map(|_| [8, 4, 4, 3, 2, 1][below(6) as usize]).collect();
-            let asks: Vec<(u32, Locality)> =
-                (0..6).map(|_| (1 + below(4), levels[below(3) as usize])).collect();
+            let asks: Vec<(u32, Locality)> = (0..5)
+                .map(|_| ([1, 2, 3, 4, 6, 8][below(6) as usize], levels[below(3) as usize]))
+                .collect();
             let (rooms, kinds) = rooms_and_asks(&machines, &asks);
             // Packed one by one where best fit alone finds room, whatever the limits say.
             let mut attempt = super::super::attempt::Attempt::default();
@@ -164,6 +176,6 @@ mod tests {
                 ruled_out += 1;
             }
         }
-        assert!(packed > 50 && ruled_out > 50, "{packed} {ruled_out}");
+        assert!(packed > 250 && ruled_out > 250, "{packed} {ruled_out}");
     }
 }
