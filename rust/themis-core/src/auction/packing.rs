@@ -172,7 +172,7 @@ impl Packings {
     }
 
     /// Packs asks from the start: small rooms first, then those with a single room, then large asks;
-    /// where that fails, those with a single room first, then large asks.
+    /// where that comes to no end, those with a single room first, then large asks.
     fn pack(&mut self, rooms: &Rooms, number: u32, kind: u16) -> bool {
         let packing = self.found[number as usize].iter();
         let mut asks: SmallVec<[u16; 16]> = packing.map(|(kind, _)| *kind).collect();
