@@ -81,7 +81,7 @@ impl AppState {
         let openings = self.openings(offer);
         let ladder = |reach| Ladder::new(self, stake, offer.topology(), reach);
         let mut ladders: SmallVec<[Ladder; 4]> = self.reaches().map(ladder).collect();
-        let floor = self.log_v_empty();
+        let floor = stake.value.floor();
         let mut patterns: SmallVec<[Pattern; USUAL]> = SmallVec::new();
         for (count, step) in (1..).zip(steps) {
             let (mut coarser, mut pool) = (floor, u8::MAX);

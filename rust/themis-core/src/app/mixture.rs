@@ -40,7 +40,7 @@ impl AppState {
         let reaches: SmallVec<[(Reach, Vec<Rung>); 4]> = self.reaches().map(climb).collect();
         for (at, coarse) in reaches.iter().enumerate() {
             for fine in &reaches[at + 1..] {
-                self.mix(steps, coarse, fine, &stake.value, &mut mixtures);
+                Self::mix(steps, coarse, fine, &stake.value, &mut mixtures);
             }
         }
         mixtures
@@ -67,14 +67,13 @@ impl AppState {
 
     /// All mixtures of two reaches, cut between jobs.
     fn mix(
-        &self,
         steps: &[Step],
         (reach, coarse): &(Reach, Vec<Rung>),
         (near, fine): &(Reach, Vec<Rung>),
         value: &Value,
         mixtures: &mut Vec<Pattern>,
     ) {
-        let floor = self.log_v_empty();
+        let floor = value.floor();
         for count in 2..coarse.len() {
             let cuts = 1..count.min(fine.len());
             for cut in cuts.filter(|cut| steps[*cut].job() != steps[cut - 1].job()) {

@@ -48,7 +48,7 @@ impl AppState {
         Relaxed {
             value: &stake.value,
             stopping: self.stopping,
-            floor: self.log_v_empty(),
+            floor: stake.value.floor(),
             held_rate: stake.pace,
             jobs: open()
                 .map(|job| {

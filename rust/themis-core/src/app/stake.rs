@@ -11,7 +11,7 @@ pub struct Stake {
     /// Its steps in the order of service.
     pub(crate) steps: SmallVec<[Step; 8]>,
     /// What a pace is worth to it.
-    pub(super) value: Value,
+    pub(crate) value: Value,
     /// The pace of its jobs on what they keep.
     pub(super) pace: f64,
     /// How many jobs want GPUs, when all must end and these are rigid, alike and hold nothing.

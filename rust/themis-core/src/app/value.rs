@@ -41,6 +41,11 @@ impl Value {
         self.unfloored(pace).max(self.floor)
     }
 
+    /// log V of winning nothing.
+    pub(crate) fn floor(&self) -> f64 {
+        self.floor
+    }
+
     /// The same without the floor: concave in the sum of rates, since the time is convex in it and
     /// its steps are towards flatter.
     pub(super) fn unfloored(&self, pace: f64) -> f64 {

@@ -71,11 +71,14 @@ pub(super) struct Choice {
 impl<'a> Bid<'a> {
     /// A bidder that has not bid yet.
     pub(super) fn none(bidder: &'a Bidder, topology: &Topology) -> Self {
-        let basis = match bidder {
-            Bidder::App(app) => Basis::App(app, app.stake(topology)),
-            Bidder::Table(table) => Basis::Table(table),
+        let (basis, nothing) = match bidder {
+            Bidder::App(app) => {
+                let stake = app.stake(topology);
+                let nothing = stake.value.floor();
+                (Basis::App(app, stake), nothing)
+            }
+            Bidder::Table(table) => (Basis::Table(table), table.log_v_empty),
         };
-        let nothing = bidder.log_v_empty();
         Self { bidder, patterns: Vec::new(), nothing, most: nothing, basis }
     }
 

@@ -49,15 +49,16 @@ impl<'a> Entries<'a> {
         Self { ask, asked: Vec::with_capacity(seen), places: vec![NOWHERE; entrants] }
     }
 
-    /// Notes the bid, the win and the payment of an entrant that saw the offer.
+    /// Notes the bid, the win and the payment of an entrant that saw the offer: with what
+    /// winning nothing is worth to it.
     pub(super) fn see(
         &mut self,
         at: usize,
-        (bidder, patterns): (Bidder, Vec<Pattern>),
+        (bidder, nothing, patterns): (Bidder, f64, Vec<Pattern>),
         win: Option<&Placed>,
         c: f64,
     ) -> &mut Entry {
-        let entry = self.add(at, bidder);
+        let entry = self.add(Entry::new(at, bidder, nothing));
         entry.see(patterns, win, c);
         entry
     }
@@ -67,16 +68,16 @@ impl<'a> Entries<'a> {
         match self.places[at] {
             NOWHERE => {
                 let bidder = (self.ask)(at);
-                self.add(at, bidder)
+                self.add(Entry::unseen(at, bidder))
             }
             place => &mut self.asked[place as usize],
         }
     }
 
-    fn add(&mut self, at: usize, bidder: Bidder) -> &mut Entry {
+    fn add(&mut self, entry: Entry) -> &mut Entry {
         let place = self.asked.len();
-        self.places[at] = place as u32;
-        self.asked.push(Entry::new(at, bidder));
+        self.places[entry.entrant] = place as u32;
+        self.asked.push(entry);
         &mut self.asked[place]
     }
 

@@ -228,13 +228,15 @@ fn round(
     let objective = solution.objective();
 
     // 5. Charge.
-    let patterns: Vec<Vec<Pattern>> = bids.into_iter().map(|bid| bid.patterns).collect();
+    let told: Vec<(f64, Vec<Pattern>)> =
+        bids.into_iter().map(|bid| (bid.nothing, bid.patterns)).collect();
     let mut entries = Entries::new(standings.len(), seen.len(), ask);
     let mut free = offer.clone();
     let mut paid = FixedBitSet::with_capacity(standings.len());
-    let bids = bidders.into_iter().zip(patterns);
+    let bids = bidders.into_iter().zip(told);
     for (((at, bid), win), c) in seen.iter().zip(bids).zip(solution.wins).zip(payments) {
-        let entry = entries.see(*at, bid, win.as_ref(), c);
+        let (bidder, (nothing, patterns)) = bid;
+        let entry = entries.see(*at, (bidder, nothing, patterns), win.as_ref(), c);
         charge::charge(entry, win, rules.payment, offer, draws);
         entry.keep(&mut free);
         paid.set(*at, entry.was_cut());

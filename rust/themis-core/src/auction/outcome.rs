@@ -65,8 +65,14 @@ pub struct Entry {
 }
 
 impl Entry {
-    pub(super) fn new(entrant: usize, bidder: Bidder) -> Self {
-        let log_v = bidder.log_v_empty();
+    /// Of an entrant that was not shown the offer.
+    pub(super) fn unseen(entrant: usize, bidder: Bidder) -> Self {
+        let nothing = bidder.log_v_empty();
+        Self::new(entrant, bidder, nothing)
+    }
+
+    /// Before it wins anything; `log_v` is what winning nothing is worth.
+    pub(super) fn new(entrant: usize, bidder: Bidder, log_v: f64) -> Self {
         Self {
             entrant,
             bidder,
@@ -171,7 +177,7 @@ impl Outcome {
         }
         let mut asked = std::mem::take(&mut self.entries).into_iter().peekable();
         let entry = |at| {
-            asked.next_if(|entry| entry.entrant == at).unwrap_or_else(|| Entry::new(at, ask(at)))
+            asked.next_if(|entry| entry.entrant == at).unwrap_or_else(|| Entry::unseen(at, ask(at)))
         };
         self.entries = (0..entrants).map(entry).collect();
     }
