@@ -23,11 +23,13 @@ struct Need {
 }
 
 /// A packing under way.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Attempt {
+    /// GPUs of every room; of the whole, which is not counted, more than anybody asks for.
+    free: Vec<u32>,
     /// Of the last so many asks that are sought for: what they need of slots, machines and racks.
     needs: Vec<[Need; 3]>,
-    /// GPUs left in every room; of the whole, which is not counted, more than anybody asks for.
+    /// GPUs left in every room.
     left: Vec<u32>,
     pub(super) packing: Packing,
     /// Steps of searches since they were last counted.
@@ -35,12 +37,17 @@ pub(super) struct Attempt {
 }
 
 impl Attempt {
+    /// Nothing is packed.
+    pub(super) fn new(rooms: &Rooms) -> Self {
+        let mut free: Vec<u32> = rooms.all.iter().map(|room| room.free).collect();
+        free[usize::from(WHOLE)] = u32::MAX;
+        Self { left: free.clone(), free, needs: Vec::new(), packing: Packing::new(), steps: 0 }
+    }
+
     /// Starts from a packing.
     pub(super) fn lay(&mut self, rooms: &Rooms, packing: &[(u16, u16)]) {
         self.needs.clear();
-        self.left.clear();
-        self.left.extend(rooms.all.iter().map(|room| room.free));
-        self.left[usize::from(WHOLE)] = u32::MAX;
+        self.left.clone_from(&self.free);
         self.packing.clear();
         for (kind, room) in packing {
             self.take(rooms, *kind, *room);
@@ -130,11 +137,18 @@ impl Attempt {
     pub(super) fn could_have(&self, rooms: &Rooms, asks: &[u16]) -> bool {
         asks.chunk_by(|a, b| a == b).all(|alike| {
             let kind = &rooms.kinds[usize::from(alike[0])];
-            let mut lacking = alike.len() as u32;
+            let mut lacking = alike.len() as u32 * kind.gpus;
             kind.paths.iter().any(|path| {
                 let left = path.map(|room| self.left[usize::from(room)]);
-                lacking = lacking.saturating_sub(left[0].min(left[1]).min(left[2]) / kind.gpus);
-                lacking == 0
+                let least = left[0].min(left[1]).min(left[2]);
+                // A division takes long, and mostly there is no room, or enough of it.
+                if least >= lacking {
+                    return true;
+                }
+                if least >= kind.gpus {
+                    lacking -= least - least % kind.gpus;
+                }
+                false
             })
         })
     }
@@ -223,7 +237,7 @@ mod tests {
             let ask = Ask { job: 0, gpus, within: Within::from(level), near: None };
             rooms.kind(&offer, &chunks, &ask)
         });
-        let mut attempt = Attempt::default();
+        let mut attempt = Attempt::new(&rooms);
         for (asks, enough) in
             [(vec![three, pair, near], true), (vec![three, pair, near, near], false)]
         {

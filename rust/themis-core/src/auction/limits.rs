@@ -171,7 +171,7 @@ mod tests {
             };
             bound.sort_by_key(inner_first);
             // All ways are tried, whatever the limits say.
-            let mut attempt = Attempt::default();
+            let mut attempt = Attempt::new(&rooms);
             attempt.lay(&rooms, &[]);
             let fits = attempt.seek(&rooms, &bound, 0, &mut 1_000_000);
             let within = Limits::of(&rooms).have(&bound);

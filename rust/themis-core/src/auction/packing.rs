@@ -93,7 +93,7 @@ impl Packings {
             harder: vec![None; rooms.kinds.len()],
             orders: [Vec::new(), Vec::new()],
             limits: Limits::default(),
-            attempt: Attempt::default(),
+            attempt: Attempt::new(rooms),
             steps: 0,
         }
     }
@@ -157,11 +157,12 @@ impl Packings {
         let row = number as usize * rooms.kinds.len();
         if self.attempt.add(rooms, kind) || self.pack(rooms, number, kind) {
             // What fits beside fewer asks no more does not fit beside more.
-            for kind in row..row + rooms.kinds.len() {
-                let none = self.with[kind] == NONE;
-                self.with.push(if none { NONE } else { UNKNOWN });
+            let with_more = self.with.len();
+            self.with.extend_from_within(row..row + rooms.kinds.len());
+            for with in &mut self.with[with_more..] {
+                *with = if *with == NONE { NONE } else { UNKNOWN };
             }
-            return self.add(self.attempt.packing.clone(), marks);
+            return self.add(Packing::from_slice(&self.attempt.packing), marks);
         }
         let harder = &mut self.harder[usize::from(kind)];
         for kind in harder.get_or_insert_with(|| rooms.harder(kind)) {
