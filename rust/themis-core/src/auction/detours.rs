@@ -7,7 +7,7 @@
 
 use std::cmp::Reverse;
 
-use super::few::Few;
+use super::few::{CLOSE, Few};
 use super::nearby::First;
 use super::packed::Packed;
 use super::search::LEAST_GAIN;
@@ -21,7 +21,7 @@ impl Few {
         let mut winners: Vec<usize> = all.filter(|bidder| gpus(bidder) > 0).collect();
         winners.sort_by_key(|bidder| (Reverse(gpus(bidder)), *bidder));
         for winner in winners {
-            if *left == 0 {
+            if *left == 0 || self.is_within(CLOSE, log_v) {
                 break;
             }
             let without = self.go(best.clone(), (Some(winner), None), First::Sets, left);

@@ -33,6 +33,10 @@ const STEPS_A_BIDDER: u32 = 2_000;
 pub(super) const FULL_EFFORT: u32 = 24;
 /// Sweeps that share them.
 const SWEEPS: u32 = 2;
+/// Where no selection is worth so much more than the allocation, there is no second sweep, and there
+/// are no detours: they seldom find anything then. Where it is so little more, the search ends.
+pub(super) const CLOSE: f64 = 0.06;
+pub(super) const CLOSEST: f64 = 0.005;
 /// Steps of a search near what is known, of which so many take as long as one of another.
 const NEARBY_STEPS: u32 = 20_000;
 pub(super) const A_STEP: u32 = 2;
@@ -108,6 +112,9 @@ impl Few {
         let (mut best, mut settled) = self.improve_nearby(auction, known, First::Gains, nearby);
         let mut found = None;
         for round in 0..=SWEEPS {
+            if round > 1 && self.is_within(CLOSE, best.objective()) {
+                break;
+            }
             let known = self.value - self.gap;
             let (answer, bound) = if round == 0 {
                 self.search_all(known, easy)
@@ -198,6 +205,11 @@ impl Few {
         offer.topology().types() == 1 && offer.host().is_empty() && bids.iter().all(has_room)
     }
 
+    /// Whether no selection is worth so much more than one of this sum of log V.
+    pub(super) fn is_within(&self, gap: f64, log_v: f64) -> bool {
+        self.bound - log_v <= gap
+    }
+
     /// Fewer steps with more bidders than so many.
     pub(super) fn effort(&self, steps: u32, full: u32) -> u32 {
         steps * full / full.max(self.menus.of.len() as u32)
@@ -233,11 +245,10 @@ impl Few {
         let Self { menus, ways, prices, gpus, packings, urgent, .. } = self;
         let (price, gpus) = (prices[0], *gpus);
         let value = self.value - without.map_or(0.0, |bidder| ways[bidder].0);
-        (
-            Task { menus, ways, price, value, without, fixed: None, known, first, gpus, steps },
-            packings,
-            urgent,
-        )
+        let (fixed, enough) = (None, f64::INFINITY);
+        let task =
+            Task { menus, ways, price, value, without, fixed, known, enough, first, gpus, steps };
+        (task, packings, urgent)
     }
 
     /// The GPUs of a selection in the rooms of its packing, inner rooms first; `None` where the offer

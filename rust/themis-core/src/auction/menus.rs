@@ -13,7 +13,7 @@ use super::rooms::{Rooms, WHOLE};
 use crate::app::Pattern;
 use crate::cluster::{Chunks, FreeSet};
 
-const PACE: Pace = Pace { steps: 100, patience: 5, keep: 0.5, least: 1e-6 };
+const PACE: Pace = Pace { steps: 100, patience: 5, keep: 0.5, least: 5e-4 };
 
 /// A pattern of a bidder, or nothing.
 #[derive(Clone, Debug)]

@@ -65,7 +65,7 @@ pub(super) fn improve(task: &Task<'_>, mut start: Packed, first: First) -> (Pack
         start.places[bidder].clear();
     }
     let mut nearby = Nearby::new(task, start);
-    loop {
+    while nearby.log_v() < task.enough {
         nearby.look();
         let better = match first {
             First::Gains => nearby.any_alone() || (2..=SIZE).any(|size| nearby.any_set(size)),
@@ -75,9 +75,8 @@ pub(super) fn improve(task: &Task<'_>, mut start: Packed, first: First) -> (Pack
             break;
         }
     }
-    let left = nearby.left();
+    let (log_v, left) = (nearby.log_v(), nearby.left());
     let packed = Packed { choices: nearby.choices, places: nearby.floor.into_places() };
-    let log_v = packed.log_v(task.menus, task.without);
     (packed, log_v, left)
 }
 
@@ -99,6 +98,12 @@ impl<'a> Nearby<'a> {
 
     fn left(&self) -> u32 {
         self.task.steps.saturating_sub(self.floor.looks / A_STEP)
+    }
+
+    /// The sum of log V, but for a bidder that is left out.
+    fn log_v(&self) -> f64 {
+        let others = (0..self.choices.len()).filter(|bidder| Some(*bidder) != self.task.without);
+        others.map(|bidder| self.choice(bidder).log_v).sum()
     }
 
     fn choice(&self, bidder: usize) -> &'a Choice {
@@ -334,5 +339,32 @@ mod tests {
             }
         }
         assert!(best > whole * 8 / 10, "{best} of {whole}");
+    }
+
+    #[test]
+    fn where_it_is_told_what_is_enough_it_ends_there() {
+        let mut sooner = 0;
+        for seed in 0..60 {
+            let (offer, bidders) = draw(seed);
+            let chunks = Chunks::of(&offer, &[1, 2, 3, 4], &[TypeSet::ALL]);
+            let bid = |bidder| Bid::none(bidder, offer.topology()).on(&offer, &chunks, false);
+            let bids: Vec<Bid<'_>> = bidders.iter().map(bid).collect();
+            let nothing = Solution::nothing(&bids);
+            let dual = dual::minimise(&offer, &chunks, &bids, None);
+            let mut few = Few::new(&offer, &chunks, &bids, &dual, &nothing);
+            let start = Packed::of(&few.menus, offer.topology(), &bids, &nothing);
+            let known = start.log_v(&few.menus, None);
+            let mut search = |enough| {
+                let (task, ..) = few.task(None, known, 0.0, 100_000);
+                improve(&Task { enough, ..task }, start.clone(), First::Gains)
+            };
+            let (_, most, left) = search(f64::INFINITY);
+            let (packed, half, left_then) = search(f64::midpoint(known, most));
+            assert!(half >= f64::midpoint(known, most) && half <= most && left_then >= left);
+            assert!(search(known).2 == 100_000, "seed {seed}");
+            assert_packs(&few.menus, &packed);
+            sooner += u32::from(half < most - 1e-9 && left_then > left);
+        }
+        assert!(sooner > 30, "{sooner}");
     }
 }

@@ -8,7 +8,7 @@
 
 use std::cmp::Reverse;
 
-use super::few::{A_STEP, Few};
+use super::few::{A_STEP, CLOSEST, Few};
 use super::menus::regret;
 use super::packed::Packed;
 use super::search::{LEAST_GAIN, search_beside};
@@ -26,7 +26,10 @@ impl Few {
         let racks = rooms.filter(|(_, room)| room.level == Locality::Rack);
         let racks: Vec<u16> = racks.map(|(at, _)| at).collect();
         let (mut at, mut in_vain) = (0, 0);
-        while in_vain < racks.len() && *left > 0 {
+        while in_vain < racks.len()
+            && *left > 0
+            && !self.is_within(CLOSEST, best.log_v(&self.menus, None))
+        {
             let set = self.of_rack(&best, racks[at % racks.len()]);
             match self.choose_again(&best, &set, left) {
                 Some(better) => (best, in_vain) = (better, 0),

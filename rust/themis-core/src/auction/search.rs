@@ -37,6 +37,8 @@ pub(super) struct Task<'a> {
     pub(super) fixed: Option<usize>,
     /// The sum of log V that must be beaten.
     pub(super) known: f64,
+    /// The one at which a search nearby ends.
+    pub(super) enough: f64,
     /// What the first round allows to be given up.
     pub(super) first: f64,
     /// GPUs on offer.

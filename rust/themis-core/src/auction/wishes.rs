@@ -9,7 +9,7 @@
 //! than the start, and it packs.
 
 use super::clearing::Clearing;
-use super::few::{A_STEP, Few};
+use super::few::{A_STEP, CLOSEST, Few};
 use super::menus::regret;
 use super::nearby::First;
 use super::packed::Packed;
@@ -27,6 +27,7 @@ impl Few {
         let mut log_v = best.log_v(&self.menus, None);
         let mut tried = Vec::new();
         while *left > 0
+            && !self.is_within(CLOSEST, log_v)
             && let Some(wish) = self.wish(&best, &tried)
         {
             tried.push(wish);

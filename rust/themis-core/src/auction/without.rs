@@ -27,24 +27,29 @@ use crate::cluster::FreeSet;
 
 /// Steps for all winners together, of searches nearby, fewer with more than [`FULL_EFFORT`] bidders;
 /// of which [`A_STEP`] take as long as one of another search or of a sweep.
-const STEPS: u32 = 75_000;
+const STEPS: u32 = 100_000;
 const FULL_EFFORT: u32 = 30;
-/// Steps of the first search of one; those that follow so many in vain have none.
-const FIRST_STEPS: u32 = 1_500;
+/// Steps of the first search of one, and so many a bidder if that is more; those that follow so many in
+/// vain have none.
+const FIRST_STEPS: u32 = 500;
+const FIRST_STEPS_A_BIDDER: u32 = 50;
 const IN_VAIN: u32 = 3;
 /// The first round of a search allows for the gap with everybody, or for this much.
 const FIRST_LEAST: f64 = 0.01;
-/// Where c is known within so much, nothing is sought: a guess, [`TRUST`] of the way, is some .05 off at
-/// most then.
-const KNOWN: f64 = 0.08;
+/// Where c is known within so much, nothing more is sought: a guess, [`TRUST`] of the way, is some .05 off
+/// at most then. A search nearby that began ends where it is known within so little.
+const KNOWN: f64 = 0.1;
+const ENOUGH: f64 = 0.08;
 /// Steps of the search nearby of one.
 const NEARBY_STEPS: u32 = 5_000;
-/// Steps of prices without a winner, steps of a sweep that take as long, and the fewest of a sweep.
+/// Steps of prices without a winner, steps of a sweep that take as long, and the fewest and most of a
+/// sweep.
 const PRICING: u32 = 10;
 const PRICING_STEPS: u32 = 300;
 const LEAST_STEPS: u32 = 2_000;
+const MOST_STEPS: u32 = 6_000;
 /// How far a guess is trusted.
-const TRUST: f64 = 0.4;
+const TRUST: f64 = 0.5;
 
 /// What a payment is found from: the offer, the bids, and the allocation with everybody.
 pub(super) type Found<'a> = (&'a FreeSet, &'a [Bid<'a>], &'a Solution);
@@ -74,6 +79,11 @@ impl Open {
     fn unknown(&self) -> f64 {
         (self.others - self.known).exp() - (self.others - self.bound).exp()
     }
+
+    /// The sum of log V by which c is known within [`ENOUGH`].
+    fn enough(&self) -> f64 {
+        self.others - (ENOUGH + (self.others - self.bound).exp()).ln()
+    }
 }
 
 impl Few {
@@ -82,8 +92,9 @@ impl Few {
         let mut left = self.effort(STEPS, FULL_EFFORT);
         let mut sums = vec![0.0; winners.len()];
         let (mut open, mut in_vain) = (Vec::new(), 0);
+        let first = FIRST_STEPS.max(FIRST_STEPS_A_BIDDER * self.menus.of.len() as u32);
         for (at, (winner, others)) in winners.iter().copied().enumerate() {
-            let steps = if in_vain < IN_VAIN { FIRST_STEPS.min(left / A_STEP) } else { 0 };
+            let steps = if in_vain < IN_VAIN { first.min(left / A_STEP) } else { 0 };
             let short = self.search(Some(winner), others, self.gap.max(FIRST_LEAST), steps);
             left -= A_STEP * (steps - short.left);
             if short.left > 0 {
@@ -132,6 +143,7 @@ impl Few {
             let start = start.clone();
             let steps = NEARBY_STEPS.min(left / (all - at) as u32);
             let (task, ..) = self.task(Some(winner), open.known, 0.0, steps);
+            let task = Task { enough: open.enough(), ..task };
             let (packed, log_v, unused) = nearby::improve(&task, start, First::Gains);
             left -= steps - unused;
             open.known = open.known.max(log_v);
@@ -156,7 +168,7 @@ impl Few {
                 sums[open.at] = guess(open.known, open.bound, gap, TRUST);
                 continue;
             }
-            let share = left / (all - swept) as u32;
+            let share = (left / (all - swept) as u32).min(MOST_STEPS);
             let (sum, unused) = self.thorough(open, priced, gap, share);
             sums[open.at] = sum;
             left -= share - unused;
@@ -180,8 +192,9 @@ impl Few {
         let Self { menus, gpus, packings, urgent, .. } = self;
         let Priced { price, value, ref ways } = *priced;
         let (without, known, gpus) = (Some(open.winner), open.known, *gpus);
+        let (fixed, enough) = (None, f64::INFINITY);
         let task =
-            Task { menus, ways, price, value, without, fixed: None, known, first, gpus, steps };
+            Task { menus, ways, price, value, without, fixed, known, enough, first, gpus, steps };
         let (Answer { objective, left, .. }, bound) = sweep(&task, packings, urgent);
         if bound <= objective {
             return (objective, left);
@@ -206,6 +219,15 @@ mod tests {
     use super::super::few::tests::{draw, solved};
     use super::*;
     use crate::cluster::{Chunks, TypeSet};
+
+    #[test]
+    fn by_what_is_enough_c_is_known_so_well() {
+        for (others, bound) in [(-3.0, -2.5), (-20.0, -18.0), (-1.0, -0.99)] {
+            let mut open = Open { at: 0, winner: 0, others, known: others, bound };
+            open.known = open.enough();
+            assert!((open.unknown() - ENOUGH).abs() < 1e-12);
+        }
+    }
 
     #[test]
     fn prices_of_its_own_lead_to_the_same_sum_and_a_guess_stays_below_the_bound() {
