@@ -97,7 +97,7 @@ impl Survey {
         let Task { menus, ways, price, value, without, fixed, .. } = *task;
         let choice = |bidder: usize| &menus.of[bidder][choices[bidder] as usize];
         let others = || (0..choices.len()).filter(|bidder| Some(*bidder) != without);
-        let gap = value - others().map(|bidder| choice(bidder).log_v).sum::<f64>();
+        let gap = value - menus.log_v(choices, without);
         let regret = |bidder: usize| menus::regret(&ways[bidder], choices[bidder]).unwrap_or(gap);
         let regrets: Vec<f64> = (0..choices.len()).map(regret).collect();
         let of_gpus = price * f64::from(idle);

@@ -349,6 +349,21 @@ pub(super) mod tests {
         (FreeSet::full(Arc::new(topology)), bidders)
     }
 
+    /// Sixty auctions of which nothing is known yet, with who wins nothing in them.
+    pub(in super::super) fn for_each_auction(mut test: impl FnMut(u64, &mut Few, &Packed)) {
+        for seed in 0..60 {
+            let (offer, bidders) = draw(seed);
+            let chunks = Chunks::of(&offer, &[1, 2, 3, 4], &[TypeSet::ALL]);
+            let bid = |bidder| Bid::none(bidder, offer.topology()).on(&offer, &chunks, false);
+            let bids: Vec<Bid<'_>> = bidders.iter().map(bid).collect();
+            let nothing = Solution::nothing(&bids);
+            let dual = dual::minimise(&offer, &chunks, &bids, None);
+            let mut few = Few::new(&offer, &chunks, &bids, &dual, &nothing);
+            let start = Packed::of(&few.menus, offer.topology(), &bids, &nothing);
+            test(seed, &mut few, &start);
+        }
+    }
+
     /// The best sum of log V from nothing, and the search after it.
     pub(in super::super) fn solved(
         offer: &FreeSet,

@@ -2,7 +2,8 @@
 //!
 //! Bidders get what they would rather have ([`super::wishes`]), those of a rack choose again together
 //! ([`super::racks`]), and winners are left out for a while ([`super::detours`]), in turn: each finds
-//! what the others miss.
+//! what the others miss. Where the bound is near what is known, there is less to find: detours end first,
+//! at [`super::few::CLOSE`], the others at [`super::few::CLOSEST`].
 //!
 //! Cost: [`STEPS`] at most, counted, never timed. Guarantee: not worse than the allocation.
 
@@ -57,9 +58,9 @@ impl Few {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::super::few::tests::{draw, solved};
+    use super::super::Bid;
+    use super::super::few::tests::{draw, for_each_auction, solved};
     use super::super::packed::tests::assert_packs;
-    use super::super::{Bid, dual};
     use super::*;
     use crate::cluster::{Chunks, TypeSet};
 
@@ -69,27 +70,20 @@ pub(super) mod tests {
         change: impl Fn(&mut Few, Packed, &mut u32) -> Packed,
     ) -> (u32, u32) {
         let (mut better, mut best) = (0, 0);
-        for seed in 0..60 {
-            let (offer, bidders) = draw(seed);
-            let chunks = Chunks::of(&offer, &[1, 2, 3, 4], &[TypeSet::ALL]);
-            let bid = |bidder| Bid::none(bidder, offer.topology()).on(&offer, &chunks, false);
-            let bids: Vec<Bid<'_>> = bidders.iter().map(bid).collect();
-            let nothing = Solution::nothing(&bids);
-            let dual = dual::minimise(&offer, &chunks, &bids, None);
-            let mut few = Few::new(&offer, &chunks, &bids, &dual, &nothing);
-            let exact = few.search(None, nothing.objective(), 0.01, 1_000_000).objective;
-            let start = Packed::of(&few.menus, offer.topology(), &bids, &nothing);
+        for_each_auction(|seed, few, start| {
+            let nothing = start.log_v(&few.menus, None);
+            let exact = few.search(None, nothing, 0.01, 1_000_000).objective;
             let (task, ..) = few.task(None, 0.0, 0.0, 20);
-            let (short, known, _) = nearby::improve(&task, start, First::Sets);
-            let same = change(&mut few, short.clone(), &mut 0);
+            let (short, known, _) = nearby::improve(&task, start.clone(), First::Sets);
+            let same = change(few, short.clone(), &mut 0);
             assert!((same.log_v(&few.menus, None) - known).abs() < 1e-12, "seed {seed}");
-            let found = change(&mut few, short, &mut 100_000);
+            let found = change(few, short, &mut 100_000);
             assert_packs(&few.menus, &found);
             let found = found.log_v(&few.menus, None);
             assert!(found >= known - 1e-9 && found <= exact + 1e-9, "seed {seed}");
             better += u32::from(found > known + 1e-9);
             best += u32::from(found > exact - 1e-9);
-        }
+        });
         (better, best)
     }
 

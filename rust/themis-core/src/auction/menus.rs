@@ -99,6 +99,12 @@ impl Menus {
         Self { rooms, of, there, rows, largest_first }
     }
 
+    /// The sum of log V of these choices, but for a bidder that is left out.
+    pub(super) fn log_v(&self, choices: &[u32], without: Option<usize>) -> f64 {
+        let others = (0..choices.len()).filter(|bidder| Some(*bidder) != without);
+        others.map(|bidder| self.of[bidder][choices[bidder] as usize].log_v).sum()
+    }
+
     /// Prices of the rows alone.
     pub(super) fn prices_of_rows(&self, rows: &[f64]) -> Vec<f64> {
         let mut prices = rows[..self.rows].to_vec();

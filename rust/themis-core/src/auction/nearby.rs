@@ -65,7 +65,7 @@ pub(super) fn improve(task: &Task<'_>, mut start: Packed, first: First) -> (Pack
         start.places[bidder].clear();
     }
     let mut nearby = Nearby::new(task, start);
-    while nearby.log_v() < task.enough {
+    while task.menus.log_v(&nearby.choices, task.without) < task.enough {
         nearby.look();
         let better = match first {
             First::Gains => nearby.any_alone() || (2..=SIZE).any(|size| nearby.any_set(size)),
@@ -75,8 +75,9 @@ pub(super) fn improve(task: &Task<'_>, mut start: Packed, first: First) -> (Pack
             break;
         }
     }
-    let (log_v, left) = (nearby.log_v(), nearby.left());
+    let left = nearby.left();
     let packed = Packed { choices: nearby.choices, places: nearby.floor.into_places() };
+    let log_v = packed.log_v(task.menus, task.without);
     (packed, log_v, left)
 }
 
@@ -98,12 +99,6 @@ impl<'a> Nearby<'a> {
 
     fn left(&self) -> u32 {
         self.task.steps.saturating_sub(self.floor.looks / A_STEP)
-    }
-
-    /// The sum of log V, but for a bidder that is left out.
-    fn log_v(&self) -> f64 {
-        let others = (0..self.choices.len()).filter(|bidder| Some(*bidder) != self.task.without);
-        others.map(|bidder| self.choice(bidder).log_v).sum()
     }
 
     fn choice(&self, bidder: usize) -> &'a Choice {
@@ -299,27 +294,15 @@ impl<'a> Nearby<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::few::Few;
-    use super::super::few::tests::draw;
+    use super::super::few::tests::for_each_auction;
     use super::super::packed::tests::assert_packs;
-    use super::super::solution::Solution;
-    use super::super::{Bid, dual};
     use super::*;
-    use crate::cluster::{Chunks, TypeSet};
 
     #[test]
     fn from_nothing_it_comes_to_the_best_mostly_and_never_above_it() {
         let (mut best, mut whole) = (0, 0);
-        for seed in 0..60 {
-            let (offer, bidders) = draw(seed);
-            let chunks = Chunks::of(&offer, &[1, 2, 3, 4], &[TypeSet::ALL]);
-            let bid = |bidder| Bid::none(bidder, offer.topology()).on(&offer, &chunks, false);
-            let bids: Vec<Bid<'_>> = bidders.iter().map(bid).collect();
-            let nothing = Solution::nothing(&bids);
-            let dual = dual::minimise(&offer, &chunks, &bids, None);
-            let mut few = Few::new(&offer, &chunks, &bids, &dual, &nothing);
-            let start = Packed::of(&few.menus, offer.topology(), &bids, &nothing);
-            for without in [None, Some(seed as usize % bids.len())] {
+        for_each_auction(|seed, few, start| {
+            for without in [None, Some(seed as usize % start.choices.len())] {
                 let known = start.log_v(&few.menus, without);
                 let exact = few.search(without, known, 0.01, 1_000_000).objective;
                 for first in [First::Gains, First::Sets] {
@@ -337,22 +320,14 @@ mod tests {
                     whole += 1;
                 }
             }
-        }
+        });
         assert!(best > whole * 8 / 10, "{best} of {whole}");
     }
 
     #[test]
     fn where_it_is_told_what_is_enough_it_ends_there() {
         let mut sooner = 0;
-        for seed in 0..60 {
-            let (offer, bidders) = draw(seed);
-            let chunks = Chunks::of(&offer, &[1, 2, 3, 4], &[TypeSet::ALL]);
-            let bid = |bidder| Bid::none(bidder, offer.topology()).on(&offer, &chunks, false);
-            let bids: Vec<Bid<'_>> = bidders.iter().map(bid).collect();
-            let nothing = Solution::nothing(&bids);
-            let dual = dual::minimise(&offer, &chunks, &bids, None);
-            let mut few = Few::new(&offer, &chunks, &bids, &dual, &nothing);
-            let start = Packed::of(&few.menus, offer.topology(), &bids, &nothing);
+        for_each_auction(|seed, few, start| {
             let known = start.log_v(&few.menus, None);
             let mut search = |enough| {
                 let (task, ..) = few.task(None, known, 0.0, 100_000);
@@ -364,7 +339,7 @@ mod tests {
             assert!(search(known).2 == 100_000, "seed {seed}");
             assert_packs(&few.menus, &packed);
             sooner += u32::from(half < most - 1e-9 && left_then > left);
-        }
+        });
         assert!(sooner > 30, "{sooner}");
     }
 }

@@ -72,8 +72,7 @@ impl Packed {
 
     /// The sum of log V of all but one bidder.
     pub(super) fn log_v(&self, menus: &Menus, without: Option<usize>) -> f64 {
-        let others = (0..self.choices.len()).filter(|bidder| Some(*bidder) != without);
-        others.map(|bidder| self.choice(menus, bidder).log_v).sum()
+        menus.log_v(&self.choices, without)
     }
 
     /// The pattern of every bidder, and where all lie.

@@ -210,25 +210,14 @@ impl Next {
 
 #[cfg(test)]
 mod tests {
-    use super::super::few::Few;
-    use super::super::few::tests::draw;
-    use super::super::solution::Solution;
-    use super::super::{Bid, dual};
+    use super::super::few::tests::for_each_auction;
     use super::*;
-    use crate::cluster::{Chunks, TypeSet};
 
     #[test]
     fn many_steps_lead_to_the_best_few_to_no_more_and_no_bound_is_below_it() {
         let mut best_of_narrow = 0;
-        for seed in 0..60 {
-            let (offer, bidders) = draw(seed);
-            let chunks = Chunks::of(&offer, &[1, 2, 3, 4], &[TypeSet::ALL]);
-            let bid = |bidder| Bid::none(bidder, offer.topology()).on(&offer, &chunks, false);
-            let bids: Vec<Bid<'_>> = bidders.iter().map(bid).collect();
-            let nothing = Solution::nothing(&bids);
-            let dual = dual::minimise(&offer, &chunks, &bids, None);
-            let mut few = Few::new(&offer, &chunks, &bids, &dual, &nothing);
-            let known = nothing.objective();
+        for_each_auction(|seed, few, start| {
+            let known = start.log_v(&few.menus, None);
             let exact = few.search(None, known, 0.01, 1_000_000).objective;
             let mut swept = |steps| {
                 let (task, packings, urgent) = few.task(None, known, 0.0, steps);
@@ -240,7 +229,7 @@ mod tests {
             assert!((swept(1_000_000) - exact).abs() < 1e-9, "seed {seed}");
             assert!(narrow <= exact + 1e-9, "seed {seed}");
             best_of_narrow += u32::from(narrow > exact - 1e-9);
-        }
+        });
         assert!(best_of_narrow > 30, "{best_of_narrow}");
     }
 }

@@ -29,15 +29,15 @@ use crate::cluster::FreeSet;
 /// of which [`A_STEP`] take as long as one of another search or of a sweep.
 const STEPS: u32 = 100_000;
 const FULL_EFFORT: u32 = 30;
-/// Steps of the first search of one, and so many a bidder if that is more; those that follow so many in
-/// vain have none.
-const FIRST_STEPS: u32 = 500;
+/// Steps of the first searches of all bidders together, or of each so many a bidder if that is more: few
+/// bidders are searched to the end. Those that follow so many in vain have none.
+const FIRST_STEPS: u32 = 5_000;
 const FIRST_STEPS_A_BIDDER: u32 = 50;
 const IN_VAIN: u32 = 3;
 /// The first round of a search allows for the gap with everybody, or for this much.
 const FIRST_LEAST: f64 = 0.01;
-/// Where c is known within so much, nothing more is sought: a guess, [`TRUST`] of the way, is some .05 off
-/// at most then. A search nearby that began ends where it is known within so little.
+/// Where c is known within so much, nothing more is sought: a guess, [`TRUST`] of the way, is seldom more
+/// than half of it off. A search nearby that began ends where it is known within so little.
 const KNOWN: f64 = 0.1;
 const ENOUGH: f64 = 0.08;
 /// Steps of the search nearby of one.
@@ -92,7 +92,8 @@ impl Few {
         let mut left = self.effort(STEPS, FULL_EFFORT);
         let mut sums = vec![0.0; winners.len()];
         let (mut open, mut in_vain) = (Vec::new(), 0);
-        let first = FIRST_STEPS.max(FIRST_STEPS_A_BIDDER * self.menus.of.len() as u32);
+        let bidders = self.menus.of.len() as u32;
+        let first = (FIRST_STEPS / bidders).max(FIRST_STEPS_A_BIDDER * bidders);
         for (at, (winner, others)) in winners.iter().copied().enumerate() {
             let steps = if in_vain < IN_VAIN { first.min(left / A_STEP) } else { 0 };
             let short = self.search(Some(winner), others, self.gap.max(FIRST_LEAST), steps);
